@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vsphere_ml.lab.state import Lab
 
 HERE = Path(__file__).parent
-PATIENCE_S = 300.0
+EXIT_TIMEOUT_S = 300.0
 GUEST_TABLE = """
 [guest]
 key_file = "{key}"
@@ -80,7 +80,7 @@ def provision(file: Path) -> float:
 
 
 def wait_for_answers(file: Path) -> None:
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + EXIT_TIMEOUT_S
     while (
         asked := subprocess.run([VSML, "run", "-f", str(file), "--", "true"], capture_output=True, check=False)
     ).returncode:

@@ -98,17 +98,17 @@ class Site:
         """Return how long a dry run takes from the end of the look at vCenter on."""
         began: list[float] = []
 
-        def tell(event: Event) -> None:
+        def notify(event: Event) -> None:
             if isinstance(event, InventoryRead):
                 began.append(time.monotonic())
 
         report = configure.configure(
-            RunContext(self.spec, self.gateway, tell, SystemClock()),
+            RunContext(self.spec, self.gateway, notify, SystemClock()),
             GuestPhase(
                 guests=self.guests,
                 playbooks=tuple(self.playbooks),
                 given=self.given,
-                tell=lambda _event: None,
+                notify=lambda _event: None,
                 wait_s=300.0,
             ),
             approve=lambda _plan: False,
@@ -216,7 +216,7 @@ def site(file: Path, lab: Lab) -> Site:
     entered = guest_wiring.guests(spec, clock, PARALLEL)
     gateway = Gateway(connect(lab.address, lab.username, lab.password(), ca_file=lab.ca_file, timeout_s=300))
     run = RunContext(spec, gateway, lambda _event: None, clock)
-    found = boot.wait_ready(run, boot.first_look(run), entered, boot.start_deadline(60.0, clock))
+    found = boot.wait_ready(run, boot.read_running_site(run), entered, boot.start_deadline(60.0, clock))
     facts = guests.facts(spec, found, entered, given)
     return Site(
         spec=spec,

@@ -37,7 +37,7 @@ gpu = { profile = "A100-40C" }
 network = { port_group = "vm" }
 """
 TABLE = (Path(__file__).parents[1] / "tests" / "cases" / "imports" / "nccl-tests.txt").read_bytes()
-IMPORT = ("bench", "import", "--nodes", "2", "--link-gbit", "100", "--into", "record")
+IMPORT = ("bench", "import", "--nodes", "2", "--link-gbit", "100", "--results", "record")
 
 
 def one_block() -> str:

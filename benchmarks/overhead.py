@@ -101,7 +101,14 @@ class Site:
 
     def ours(self, number: int) -> Launch:
         """Start it by `vsml bench`."""
-        words = ("--script", str(SCRIPT), "--arguments", f"{FIRST} {LINES}", "--into", str(self.folder / f"{number}"))
+        words = (
+            "--script",
+            str(SCRIPT),
+            "--script-args",
+            f"{FIRST} {LINES}",
+            "--results",
+            str(self.folder / f"{number}"),
+        )
         began = time.time()
         answers = vsml("bench", self.file, *words)
         (steps, *_) = answers["data"]["runs"][0]["steps"]["step_s"]
@@ -170,7 +177,7 @@ def targets(file: Path) -> dict[str, SshTarget]:
     lab = state.running_lab("bench")
     gateway = Gateway(connect(lab.address, lab.username, lab.password(), ca_file=lab.ca_file))
     run = RunContext(spec, gateway, lambda _event: None, clock)
-    found = boot.wait_ready(run, boot.first_look(run), guests, boot.start_deadline(60.0, clock))
+    found = boot.wait_ready(run, boot.read_running_site(run), guests, boot.start_deadline(60.0, clock))
     return {place.name: guests.target(place) for place in found.places}
 
 

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tests.fakes.pictures import quad_8u3
-from tests.fakes.wishes import cluster, nodes
+from tests.fakes.requirements import cluster, nodes
 from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.spec import NicRequest, NodeSpec, Spread
 from vsphere_ml.core.placement.solve import solve

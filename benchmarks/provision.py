@@ -129,7 +129,7 @@ def timed(work: Any) -> tuple[float, Any]:
 
 
 def plan(session: Session, spec: ClusterSpec) -> int:
-    inventory = Gateway(session).look(scope(spec))
+    inventory = Gateway(session).read_site(scope(spec))
     return len(list(diff(spec, solve(spec, inventory), inventory).changes))
 
 

@@ -102,7 +102,7 @@ def main(wanted: Sequence[str]) -> int:
             if builds is not None:
                 end(builds)
                 sys.stdout.write((Path(folder) / LOG).read_text(errors="replace"))
-            tell(done, [name for name in names if name not in {ring.name for ring in done}])
+            notify(done, [name for name in names if name not in {ring.name for ring in done}])
     return done[-1].status
 
 
@@ -174,7 +174,7 @@ def test_name(case: ET.Element) -> str:
     return f"{case.get('classname')}::{case.get('name')}"
 
 
-def tell(done: Sequence[Ring], left: Sequence[str]) -> None:
+def notify(done: Sequence[Ring], left: Sequence[str]) -> None:
     tests = {name: seconds for ring in done for name, seconds in ring.tests.items()}
     slowest = sorted(tests.items(), key=lambda each: -each[1])[:SLOWEST]
     lines = ["", f"The {len(slowest)} slowest tests:", *(f"{seconds:8.1f} s  {name}" for name, seconds in slowest)]

@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 # So long that only what never happens takes it: a busy machine may take ten times what an idle one does.
-PATIENCE_S = 300.0
+EXIT_TIMEOUT_S = 300.0
 
 
-def until(true: Callable[[], object], otherwise: str | Callable[[], str], deadline_s: float = PATIENCE_S) -> None:
+def until(true: Callable[[], object], otherwise: str | Callable[[], str], deadline_s: float = EXIT_TIMEOUT_S) -> None:
     """Return once `true()` is; AssertionError with what is the case otherwise when it never is."""
     deadline = time.monotonic() + deadline_s
     while not true():

@@ -12,7 +12,7 @@ def folder(name: str) -> Path:
     for parent in (_PACKAGE / "_shipped", _PACKAGE.parent):
         if (parent / name).is_dir():
             return parent / name
-    raise FileNotFoundError(f"this installation of vsml lacks its folder {name}")
+    raise FileNotFoundError(f"this installation of vsml has no folder {name}")
 
 
 def templates() -> Path:

@@ -53,7 +53,7 @@ class StepsContract:
     @pytest.mark.parametrize("name", STEPS)
     def test_what_lacks_is_provided_once(self, shell: Shell, name: str) -> None:
         playbook = book(name)
-        assert check(playbook, shell, facts()).lacking
+        assert check(playbook, shell, facts()).pending
         assert bring(shell, playbook) == ["changed"]
         assert bring(shell, playbook) == ["ok"]
 
@@ -61,7 +61,7 @@ class StepsContract:
         playbook = book(*STEPS)
         bring(shell, playbook)
         shell.reboot(60)
-        missing = {each.step: each.lack for each in check(playbook, shell, facts()).lacking}
+        missing = {each.step: each.drift for each in check(playbook, shell, facts()).pending}
         assert not missing, missing
 
     def test_what_others_changed_is_put_right(self, shell: Shell) -> None:

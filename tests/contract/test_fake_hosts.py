@@ -8,8 +8,8 @@ from tests.contract.hosts_contract import HostsContract, HostsRig
 from tests.fakes.esx import esx
 from tests.fakes.hosts import FakeHosts
 from tests.fakes.pictures import seed_7u2
+from tests.fakes.requirements import seed_cluster
 from tests.fakes.site import FakeVCenter
-from tests.fakes.wishes import seed_cluster
 from tests.unit.flows.acting import provision
 
 

@@ -44,12 +44,12 @@ def connect(lab: Lab, tmp_path: Path) -> Connect:
 
 class TestGatewayOnTheLab(VCenterContract):
     def test_a_vm_moves_to_another_pool_while_it_runs(self, rig: Rig, lab: Lab) -> None:
-        root = rig.look().clusters[0].root_pool
+        root = rig.read_site().clusters[0].root_pool
         session = labs.sign_in(lab)
         made = managed_object(session, "vim.ResourcePool", root).CreateResourcePool(name=rig.cluster, spec=_unlimited())
         rig.equip("n-1", rig.nic())
         rig.do(PowerOn(vm="n-1"))
-        ml = next(ref for ref, path in rig.look().clusters[0].pools.items() if path.endswith(rig.cluster))
+        ml = next(ref for ref, path in rig.read_site().clusters[0].pools.items() if path.endswith(rig.cluster))
         rig.do(MoveToPool(vm="n-1", pool=ml, pool_name=rig.cluster, was="Resources"))
         assert (rig.vm("n-1").pool, rig.vm("n-1").powered_on) == (ml, True)
         rig.sweep()
@@ -59,7 +59,7 @@ class TestGatewayOnTheLab(VCenterContract):
     def test_a_clone_that_an_earlier_run_began_is_taken_up(self, rig: Rig, connect: Connect) -> None:
         wanted = rig.clone("n-1")
         earlier = Rig(connect(), rig.cluster)
-        earlier.look()
+        earlier.read_site()
         earlier.do(wanted)
         begun = earlier.vm("n-1")
         rig.do(wanted)

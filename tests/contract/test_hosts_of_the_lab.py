@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.contract.hosts_contract import HostsContract, HostsRig
-from tests.fakes.wishes import seed_cluster
+from tests.fakes.requirements import seed_cluster
 from tests.integration import control, labs
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.core.ports.vcenter import Scope
@@ -34,7 +34,7 @@ def hosts(tmp_path: Path) -> Iterator[HostsRig]:
         assert report.done
         for name in ("node-1", "node-2"):  # without a guest nothing runs that could be asked to shut down
             control.ask(lab, "POST", f"vms/{name}", {"guest_ip": "10.0.0.1"})
-        (host,) = gateway.look(Scope()).hosts
+        (host,) = gateway.read_site(Scope()).hosts
         access = lab_hosts.access(lab.name)
         assert access is not None
         shells = EsxiShells(access, tmp_path / "hosts")

@@ -61,8 +61,8 @@ class Rig:
     cluster: str
     source: str = SOURCE
 
-    def look(self) -> Inventory:
-        return self.vcenter.look(Scope(owner=self.cluster, vms=frozenset({self.source, FOREIGN})))
+    def read_site(self) -> Inventory:
+        return self.vcenter.read_site(Scope(owner=self.cluster, vms=frozenset({self.source, FOREIGN})))
 
     def settle(self, *changes: Change) -> list[VsmlError | None]:
         """Start all changes, then wait for all; return each one's error, in their order."""
@@ -77,7 +77,7 @@ class Rig:
                 break
             for update in self.vcenter.wait(open_ones, 10.0):
                 if update.done:
-                    errors[update.ticket.id] = update.error
+                    errors[update.task.id] = update.error
         return [errors[task.id] for task in tasks]
 
     def do(self, *changes: Change) -> None:
@@ -108,7 +108,7 @@ class Rig:
         )
 
     def clone(self, vm: str, *devices: WantedDevice, host: int = 0, folder: str = "") -> CloneVm:
-        site = self.look()
+        site = self.read_site()
         source, place = next(vm for vm in site.vms if vm.name == self.source), site.hosts[host]
         return CloneVm(
             vm=vm,
@@ -126,7 +126,7 @@ class Rig:
         )
 
     def network(self, name: str) -> Network:
-        return next(each for each in self.look().networks if each.name == name)
+        return next(each for each in self.read_site().networks if each.name == name)
 
     def nic(self) -> WantNic:
         network = self.network("vm-mgmt")
@@ -138,7 +138,7 @@ class Rig:
         self.do(AttachDevices(vm=vm, add=devices))
 
     def vm(self, name: str) -> Vm:
-        return next(vm for vm in self.look().vms if vm.name == name)
+        return next(vm for vm in self.read_site().vms if vm.name == name)
 
     def settings(self, name: str) -> VmSettings:
         settings = self.vm(name).settings
@@ -146,11 +146,11 @@ class Rig:
         return settings
 
     def host(self, ref: HostRef | None) -> str:
-        return next(host.name for host in self.look().hosts if host.ref == ref)
+        return next(host.name for host in self.read_site().hosts if host.ref == ref)
 
     def sweep(self) -> None:
         """Delete whatever the cluster has."""
-        mine = [vm for vm in self.look().vms if vm.cluster_mark == self.cluster]
+        mine = [vm for vm in self.read_site().vms if vm.cluster_mark == self.cluster]
         self.do(*(PowerOff(vm=vm.name) for vm in mine))
         self.do(*(DeleteVm(vm=vm.name) for vm in mine))
 
@@ -165,7 +165,7 @@ def rig(connect: Connect, request: pytest.FixtureRequest) -> Iterator[Rig]:
 
 class VCenterContract:
     def test_a_look_finds_the_site_by_its_names(self, rig: Rig) -> None:
-        site = rig.look()
+        site = rig.read_site()
         assert [host.name for host in site.hosts] == [f"esx-0{n}.lab.test" for n in (1, 2, 3, 4)]
         assert [cluster.name for cluster in site.clusters] == ["gpu"]
         assert {"vm-mgmt", "roce"} <= {network.name for network in site.networks}
@@ -173,7 +173,7 @@ class VCenterContract:
         assert site.folders[0].path == ""
 
     def test_a_look_shows_where_devices_sit_and_who_has_them(self, rig: Rig) -> None:
-        host = next(host for host in rig.look().hosts if host.name == "esx-02.lab.test")
+        host = next(host for host in rig.read_site().hosts if host.name == "esx-02.lab.test")
         assert [gpu.address for gpu in host.gpus] == ["0000:3b:00.0", "0000:3c:00.0", "0000:b3:00.0", "0000:b4:00.0"]
         assert [host.numa_of(gpu.address) for gpu in host.gpus] == [0, 0, 1, 1]
         assert host.pci[host.gpus[0].address].parent == host.pci[host.nics[0].address].parent
@@ -203,14 +203,14 @@ class VCenterContract:
         assert rig.settings("n-2").extra_config["guestinfo.metadata"] == "e30="
 
     def test_hosts_tell_their_vgpu_manager(self, rig: Rig) -> None:
-        hosts = [host.ref for host in rig.look().hosts]
+        hosts = [host.ref for host in rig.read_site().hosts]
         assert set(rig.vcenter.vgpu_managers(hosts[:2])) == set(hosts[:2])
         assert set(rig.vcenter.vgpu_managers(hosts).values()) == {"535.183.04"}
         assert rig.vcenter.vgpu_managers([HostRef("host-999999")]) == {}
 
     def test_what_cpus_waited_for_is_told_of_vms_that_run(self, rig: Rig) -> None:
         rig.equip("n-1")
-        rig.look()
+        rig.read_site()
         assert rig.vcenter.cpu_times(["n-1", "nobody"], 60.0) == {}
         rig.do(PowerOn(vm="n-1"))
         assert rig.vcenter.cpu_times(["n-1", "nobody"], 60.0) == {"n-1": CpuTimes(ready=0.001, costop=0.0001)}
@@ -230,7 +230,7 @@ class VCenterContract:
         assert rig.refused(CustomizeGuest(vm="n-1", customization=nobody)) == "vsphere.no-customization"
 
     def test_a_file_of_a_datastore_is_found_and_fetched(self, rig: Rig) -> None:
-        rig.look()
+        rig.read_site()
         answers: list[tuple[int, int]] = []
         here = rig.vcenter.fetch(FILE, lambda done, total: answers.append((done, total)))
         size = rig.vcenter.file_size(FILE)
@@ -241,7 +241,7 @@ class VCenterContract:
         assert caught.value.code == "datastore.no-file"
 
     def test_vms_are_read_back_as_a_look_would_read_them(self, rig: Rig) -> None:
-        rig.look()
+        rig.read_site()
         rig.do(rig.clone("n-1"), rig.clone("n-2", host=2))
         looked = [rig.vm("n-1"), rig.vm("n-2")]
         assert sorted(rig.vcenter.read(("n-1", "n-2")), key=lambda vm: vm.name) == looked
@@ -265,7 +265,7 @@ class VCenterContract:
 
     def test_devices_are_attached_each_with_a_key_of_its_own(self, rig: Rig) -> None:
         roce = rig.network("roce")
-        port = rig.look().hosts[0].nics[1].address
+        port = rig.read_site().hosts[0].nics[1].address
         rig.equip(
             "n-1",
             rig.nic(),
@@ -280,7 +280,7 @@ class VCenterContract:
         assert cards["vmxnet3"].network == rig.network("vm-mgmt").ref
 
     def test_a_device_group_comes_with_all_its_devices(self, rig: Rig) -> None:
-        roce, group = rig.network("roce"), rig.look().hosts[0].groups[0]
+        roce, group = rig.network("roce"), rig.read_site().hosts[0].groups[0]
         rig.equip("n-1", WantGroup(group=group, network=roce.ref, network_name=roce.name))
         settings = rig.settings("n-1")
         assert [each.name for each in settings.groups] == [group.name]
@@ -296,7 +296,7 @@ class VCenterContract:
     def test_settings_are_brought_to_the_target(self, rig: Rig) -> None:
         rig.do(rig.clone("n-1"))
         target = replace(rig.target(), cpus=12, memory=gib(96), extra_config={"pciPassthru.64bitMMIOSizeGB": "128"})
-        rig.do(SetSettings(vm="n-1", target=target, lacks=("cpus",)))
+        rig.do(SetSettings(vm="n-1", target=target, drift=("cpus",)))
         vm, settings = rig.vm("n-1"), rig.settings("n-1")
         assert (vm.cpus, vm.memory, settings.memory_reservation) == (12, gib(96), gib(96))
         assert settings.extra_config["pciPassthru.64bitMMIOSizeGB"] == "128"
@@ -313,7 +313,7 @@ class VCenterContract:
 
     @staticmethod
     def _holders(rig: Rig) -> list[str]:
-        return [use.vm_name for gpu in rig.look().hosts[3].gpus for use in gpu.used_by]
+        return [use.vm_name for gpu in rig.read_site().hosts[3].gpus for use in gpu.used_by]
 
     def test_power_on_is_refused_when_no_gpu_is_free(self, rig: Rig) -> None:
         for number in range(5):
@@ -331,42 +331,42 @@ class VCenterContract:
 
     def test_a_rule_is_read_back_and_can_be_edited_and_deleted(self, rig: Rig) -> None:
         rig.do(*(rig.clone(name) for name in ("n-1", "n-2", "n-3")))
-        cluster, name = rig.look().clusters[0].ref, f"rule-{rig.cluster}"
+        cluster, name = rig.read_site().clusters[0].ref, f"rule-{rig.cluster}"
         rig.do(MakeRule(cluster=cluster, name=name, vms=("n-1", "n-2")))
-        (rule,) = [each for each in rig.look().clusters[0].rules if each.name == name]
+        (rule,) = [each for each in rig.read_site().clusters[0].rules if each.name == name]
         assert rule.vms == {rig.vm("n-1").ref, rig.vm("n-2").ref}
         rig.do(MakeRule(cluster=cluster, name=name, vms=("n-1", "n-3"), key=rule.key))
-        (rule,) = [each for each in rig.look().clusters[0].rules if each.name == name]
+        (rule,) = [each for each in rig.read_site().clusters[0].rules if each.name == name]
         assert rule.vms == {rig.vm("n-1").ref, rig.vm("n-3").ref}
         rig.do(DeleteRule(cluster=cluster, name=name, key=rule.key))
-        assert name not in {each.name for each in rig.look().clusters[0].rules}
+        assert name not in {each.name for each in rig.read_site().clusters[0].rules}
 
     def test_a_folder_is_made_with_its_parents_and_marked(self, rig: Rig) -> None:
-        rig.look()
+        rig.read_site()
         rig.do(CreateFolder(path=f"{rig.cluster}/deep", marks=Marks(cluster=rig.cluster)))
-        marks = {folder.path: folder.cluster_mark for folder in rig.look().folders}
+        marks = {folder.path: folder.cluster_mark for folder in rig.read_site().folders}
         assert marks[rig.cluster] == marks[f"{rig.cluster}/deep"] == rig.cluster
         rig.do(DeleteFolder(path=f"{rig.cluster}/deep"))
         rig.do(DeleteFolder(path=rig.cluster))
-        assert rig.cluster not in {folder.path for folder in rig.look().folders}
+        assert rig.cluster not in {folder.path for folder in rig.read_site().folders}
 
     def test_a_vm_tells_where_it_lies_and_moves_to_another_folder_while_it_runs(self, rig: Rig) -> None:
         rig.equip("n-1", rig.nic())
         rig.do(PowerOn(vm="n-1"))
-        site, vm = rig.look(), rig.vm("n-1")
+        site, vm = rig.read_site(), rig.vm("n-1")
         assert vm.pool == site.clusters[0].root_pool
         assert rig.settings("n-1").datastore == next(each.ref for each in site.datastores if each.name == "vsan")
         rig.do(CreateFolder(path=rig.cluster, marks=Marks(cluster=rig.cluster)))
         rig.do(MoveToFolder(vm="n-1", path=rig.cluster, was=""))
-        there = next(each.ref for each in rig.look().folders if each.path == rig.cluster)
+        there = next(each.ref for each in rig.read_site().folders if each.path == rig.cluster)
         assert (rig.vm("n-1").folder, rig.vm("n-1").powered_on) == (there, True)
         rig.do(MoveToFolder(vm="n-1", path="", was=rig.cluster))
         rig.do(DeleteFolder(path=rig.cluster))
 
     def test_a_folder_with_a_vm_in_it_stays(self, rig: Rig) -> None:
-        rig.look()
+        rig.read_site()
         rig.do(CreateFolder(path=rig.cluster, marks=Marks(cluster=rig.cluster)))
-        rig.look()
+        rig.read_site()
         rig.do(rig.clone("n-1", folder=rig.cluster))
         assert rig.refused(DeleteFolder(path=rig.cluster)) == "vsphere.folder-not-empty"
         rig.do(DeleteVm(vm="n-1"))
@@ -382,14 +382,14 @@ class VCenterContract:
     def test_another_clusters_vm_of_the_same_name_is_never_touched(self, rig: Rig, connect: Connect) -> None:
         other = Rig(connect(), f"{rig.cluster}x")
         other.do(other.clone("n-1"))
-        rig.look()
+        rig.read_site()
         assert rig.refused(DeleteVm(vm="n-1")) == "vsphere.not-ours"
         other.sweep()
         other.vcenter.close()
 
     @pytest.mark.parametrize("kind", [PowerOn, PowerOff, DeleteVm])
     def test_a_vm_that_is_not_there_is_not_found(self, rig: Rig, kind: type[PowerOn | PowerOff | DeleteVm]) -> None:
-        rig.look()
+        rig.read_site()
         assert rig.refused(kind(vm="nobody")) == "vsphere.not-found"
 
     def test_a_vm_that_runs_is_not_deleted(self, rig: Rig) -> None:
@@ -400,7 +400,7 @@ class VCenterContract:
     def test_many_changes_at_once_all_end(self, rig: Rig) -> None:
         names = [f"n-{number:02}" for number in range(12)]
         rig.do(*(rig.clone(name, host=number % 4) for number, name in enumerate(names)))
-        assert [vm.name for vm in rig.look().vms if vm.cluster_mark == rig.cluster] == names
+        assert [vm.name for vm in rig.read_site().vms if vm.cluster_mark == rig.cluster] == names
 
     def test_one_failure_does_not_touch_the_others(self, rig: Rig) -> None:
         good, bad = rig.clone("n-1"), PowerOn(vm="nobody")
@@ -408,9 +408,9 @@ class VCenterContract:
         assert [error.code if error else None for error in errors] == ["vsphere.not-found", None]
 
     def test_the_lock_excludes_a_second_run_and_names_the_holder(self, rig: Rig, connect: Connect) -> None:
-        rig.look()
+        rig.read_site()
         other = connect()
-        other.look(Scope(owner=rig.cluster))
+        other.read_site(Scope(owner=rig.cluster))
         with rig.vcenter.hold(rig.cluster):
             with pytest.raises(NotPossible) as refusal, other.hold(rig.cluster):
                 pytest.fail("both hold the lock")

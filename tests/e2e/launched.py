@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.e2e.trained import Cluster
 
 LAUNCH_S = 1200
-SMALL = ("--repeats", "1", "--steps", "30", "--sizes", "1048576,4194304", "--sweeps", "3", "--limit", "900")
+SMALL = ("--repeats", "1", "--steps", "30", "--sizes", "1048576,4194304", "--iters", "3", "--max-time", "900")
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def training(cluster: Cluster) -> bool:
     return everywhere(cluster, f"pgrep -f '{RANK}'").status == 0
 
 
-def leftovers(cluster: Cluster) -> list[str]:
+def find_stale_processes(cluster: Cluster) -> list[str]:
     seen = everywhere(cluster, "grep -lz ^VSML_BENCH_RUN= /proc/[0-9]*/environ 2>/dev/null || :")
     assert seen.status == 0, seen.err
     return [line for line in seen.out.splitlines() if line.startswith("/proc")]

@@ -28,7 +28,7 @@ MPICH = {
 }
 OPEN_MPI_5 = {"runtime_path": f"{runtime.IN_GUESTS}/venv", "mpirun": f"{runtime.IN_GUESTS}/openmpi-5/bin/mpirun"}
 ONCE = ("--repeats", "1")
-ALLREDUCE = ("--workload", "allreduce", "--launcher", "mpirun", "--limit", "900")
+ALLREDUCE = ("--workload", "allreduce", "--launcher", "mpirun", "--max-time", "900")
 BLAMES = frozenset({"bench.slow-link", "bench.oversubscribed"})
 SWEEP = (*ONCE, *ALLREDUCE)
 
@@ -108,11 +108,11 @@ def told(cluster: Cluster, *command: str) -> Any:
 
 
 def causes(cluster: Cluster, record: str, code: str) -> list[str]:
-    return [each["target"] for each in told(cluster, "explain", record)["remarks"] if each["code"] == code]
+    return [each["target"] for each in told(cluster, "explain", record)["diagnostics"] if each["code"] == code]
 
 
 def blamed_links(cluster: Cluster, record: str, *more: str) -> list[tuple[str, str]]:
     """Return what `explain` says of the network after a launch that measures the links alone."""
-    trained.runs(bench(cluster.shell, *ONCE, "--workload", "link", *more, "--into", record))
-    remarks = told(cluster, "explain", record)["remarks"]
-    return [(each["code"], each["target"]) for each in remarks if each["code"] in BLAMES]
+    trained.runs(bench(cluster.shell, *ONCE, "--workload", "link", *more, "--results", record))
+    diagnostics = told(cluster, "explain", record)["diagnostics"]
+    return [(each["code"], each["target"]) for each in diagnostics if each["code"] in BLAMES]

@@ -29,7 +29,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def test_two_nodes_train_and_reduce_and_the_record_proves_it(cluster: Cluster) -> None:
-    wanted = ("--workload", "train", "--workload", "allreduce", "--into", "first", "-o", "json")
+    wanted = ("--workload", "train", "--workload", "allreduce", "--results", "first", "-o", "json")
     reduced, learned = trained.runs(bench(cluster, *wanted))
     for run in (reduced, learned):
         assert (run["outcome"], run["lab"]) == ("complete", True)
@@ -94,7 +94,7 @@ def shaped(cluster: Cluster, rate: str) -> tuple[float, float]:
     """Return the bus bandwidth of 4 MiB and more at its best, and what iperf3 got through, in bytes per second."""
     assert cluster.shell.here("lab", "shape", "--rate", rate).status == 0
     try:
-        (run,) = trained.runs(bench(cluster, "--workload", "allreduce", "--into", rate, "-o", "json"))
+        (run,) = trained.runs(bench(cluster, "--workload", "allreduce", "--results", rate, "-o", "json"))
     finally:
         cluster.shell.here("lab", "shape", "--rate", "none")
     point = run["sweep"][-1]
@@ -102,7 +102,18 @@ def shaped(cluster: Cluster, rate: str) -> tuple[float, float]:
 
 
 def test_compressed_gradients_keep_two_nodes_in_sync(cluster: Cluster) -> None:
-    wanted = ("--workload", "train", "--gradients", "fp32", "--gradients", "fp16", "--into", "halves", "-o", "json")
+    wanted = (
+        "--workload",
+        "train",
+        "--compression",
+        "fp32",
+        "--compression",
+        "fp16",
+        "--results",
+        "halves",
+        "-o",
+        "json",
+    )
     found = trained.runs(bench(cluster, *wanted))
     assert [run["configuration"]["gradients"] for run in found] == ["fp32", "fp16"]
     for run in found:
@@ -125,11 +136,11 @@ def test_training_ends_when_its_time_is_up_and_a_program_of_ones_own_is_proven_t
             "1",
             "--steps",
             "100000",
-            "--half-width",
+            "--ci-target",
             "0",
             "--seconds",
             "8",
-            "--into",
+            "--results",
             "short",
             "-o",
             "json",
@@ -137,10 +148,10 @@ def test_training_ends_when_its_time_is_up_and_a_program_of_ones_own_is_proven_t
     )
     # How many there are in the time says more about the machine's load than about the code.
     assert 1 < len(run["steps"]["step_s"][0]) < 100000
-    assert [each["message"] for each in run["remarks"]] == ["ended before its last step: the time is up"]
+    assert [each["message"] for each in run["diagnostics"]] == ["ended before its last step: the time is up"]
     cluster.shell.write("mine.py", MINE)
     (mine,) = trained.runs(
-        bench(cluster, "--script", "mine.py", "--arguments", "0.25 b", "--into", "mine", "-o", "json")
+        bench(cluster, "--script", "mine.py", "--script-args", "0.25 b", "--results", "mine", "-o", "json")
     )
     assert [each["node"] for each in mine["placement"]] == ["node-1", "node-2"]
     assert mine["steps"]["step_s"] == [[0.25], [0.25]]
@@ -155,7 +166,7 @@ def test_training_ends_when_its_time_is_up_and_a_program_of_ones_own_is_proven_t
 def test_mpirun_of_both_families_puts_a_rank_on_each_node(cluster: Cluster, mpi: str) -> None:
     settings(cluster, mpi)
     (run,) = trained.runs(
-        bench(cluster, "--launcher", "mpirun", "--workload", "allreduce", "--into", mpi, "-o", "json")
+        bench(cluster, "--launcher", "mpirun", "--workload", "allreduce", "--results", mpi, "-o", "json")
     )
     assert [each["node"] for each in run["placement"]] == ["node-1", "node-2"]
     assert run["configuration"]["options"]["mpi"].startswith(mpi[-1])
@@ -164,7 +175,7 @@ def test_mpirun_of_both_families_puts_a_rank_on_each_node(cluster: Cluster, mpi:
 def test_horovodrun_goes_by_open_mpi_when_asked(cluster: Cluster) -> None:
     settings(cluster, "openmpi-4")
     (run,) = trained.runs(
-        bench(cluster, "--backend", "mpi", "--workload", "allreduce", "--into", "horovodrun", "-o", "json")
+        bench(cluster, "--backend", "mpi", "--workload", "allreduce", "--results", "horovodrun", "-o", "json")
     )
     assert [each["node"] for each in run["placement"]] == ["node-1", "node-2"]
     assert (run["configuration"]["launcher"], run["configuration"]["backend"]) == ("horovodrun", "mpi")

@@ -35,7 +35,7 @@ def launch_in_turn(cluster: Cluster, rates: dict[str, str], launches: int, *how:
     for number in range(1, launches + 1):
         for record, rate in rates.items():
             shape(cluster, rate)
-            ended = bench(cluster.shell, *how, "--repeats", str(number), *PAIR, "--into", record)
+            ended = bench(cluster.shell, *how, "--repeats", str(number), *PAIR, "--results", record)
             assert len(trained.runs(ended)) == number
     shape(cluster, "none")
 
@@ -69,7 +69,7 @@ def test_links_of_nine_tenths_are_slower_and_the_same_again_is_not(
 def test_all_reduces_over_links_of_a_tenth_less_are_slower(cluster: Cluster) -> None:
     # Each takes two seconds on the wire; beside a load of 14 on two cores, ranks waited for the CPU for more than the
     # tenth that is to be told.
-    sweep = (*ALLREDUCE, "--sizes", "2097152", "--sweeps", "5")
+    sweep = (*ALLREDUCE, "--sizes", "2097152", "--iters", "5")
     launch_in_turn(cluster, {"whole": "10mbit", "tenth-less": "9mbit"}, LAUNCHES_OF_ALL_REDUCES, *sweep)
     answer, ratio = compared(cluster, "whole", "tenth-less")
     assert answer == "slower", ratio

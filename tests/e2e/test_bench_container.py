@@ -1,4 +1,4 @@
-"""`vsml bench --in container` on lab guests: ranks start by `docker exec`. Docker is a stand-in, without an sshd."""
+"""`vsml bench --run-in container` on lab guests: ranks start by `docker exec`. Docker is a stand-in without sshd."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e import trained
 from tests.e2e.conftest import DEADLINE_S
-from tests.e2e.launched import leftovers, training
+from tests.e2e.launched import find_stale_processes, training
 from tests.waiting import until
 from vsphere_ml.lab import runtime
 
@@ -50,7 +50,7 @@ def settings(cluster: Cluster, mpi: str, **more: str) -> None:
 
 
 def bench(cluster: Cluster, *more: str) -> Ended:
-    return cluster.shell.here(*ONCE, "--in", "container", "--steps", "12", "--limit", "500", "-o", "json", *more)
+    return cluster.shell.here(*ONCE, "--run-in", "container", "--steps", "12", "--max-time", "500", "-o", "json", *more)
 
 
 def run_of(ended: Ended) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def run_of(ended: Ended) -> dict[str, Any]:
 
 
 def test_training_starts_in_the_container_of_each_node_and_the_record_says_so(cluster: Cluster) -> None:
-    run = run_of(bench(cluster, "--into", "gloo"))
+    run = run_of(bench(cluster, "--results", "gloo"))
     assert run["configuration"]["options"]["in"] == "container"
     assert {each["verdict"] for each in run["proofs"]} == {"yes"}
     assert {"placement", "in_sync", "path"} <= {each["name"] for each in run["proofs"]}
@@ -77,13 +77,13 @@ def test_the_container_sees_what_nccl_is_told_in_its_guest(cluster: Cluster) -> 
 @pytest.mark.parametrize("mpi", ["openmpi-4", "openmpi-5"])
 def test_mpirun_goes_from_container_to_container(cluster: Cluster, mpi: str) -> None:
     settings(cluster, mpi)
-    run = run_of(bench(cluster, "--launcher", "mpirun", "--into", mpi))
+    run = run_of(bench(cluster, "--launcher", "mpirun", "--results", mpi))
     assert [each["node"] for each in run["placement"]] == ["node-1", "node-2"]
 
 
 def test_every_rank_runs_in_its_nodes_container_and_not_in_the_guest(cluster: Cluster) -> None:
     cluster.shell.write("where.py", WHERE)
-    run_of(bench(cluster, "--script", "where.py", "--into", "where"))
+    run_of(bench(cluster, "--script", "where.py", "--results", "where"))
     same = f'test "$(cat {FILE})" = "$(docker exec vsml-worker readlink /proc/self/ns/mnt)"'
     other = f'test "$(cat {FILE})" != "$(readlink /proc/self/ns/mnt)"'
     ended = cluster.shell.here("run", "--", f"{same} && {other}")
@@ -91,41 +91,45 @@ def test_every_rank_runs_in_its_nodes_container_and_not_in_the_guest(cluster: Cl
 
 
 def test_ctrl_c_leaves_no_process_in_any_container(cluster: Cluster) -> None:
-    process = cluster.shell.start(*ONCE, "--in", "container", "--steps", "100000", "--limit", "500", "--into", "cut")
+    process = cluster.shell.start(
+        *ONCE, "--run-in", "container", "--steps", "100000", "--max-time", "500", "--results", "cut"
+    )
     try:
         until(lambda: training(cluster), "no rank trains")
     finally:
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 130, err
-    assert leftovers(cluster) == []
+    assert find_stale_processes(cluster) == []
 
 
 def test_a_node_without_its_container_is_named_and_nothing_is_left(cluster: Cluster) -> None:
     assert cluster.shell.here("run", "--only", "node-2", "--", "docker rm -f vsml-worker").status == 0
-    refused = bench(cluster, "--into", "without")
+    refused = bench(cluster, "--results", "without")
     assert refused.status != 0
     assert "node-2: container vsml-worker " in refused.err
-    assert leftovers(cluster) == []
+    assert find_stale_processes(cluster) == []
     assert cluster.configure().status == 0
 
 
 def test_links_are_measured_by_iperf3_and_the_record_says_that_rdma_is_not(cluster: Cluster) -> None:
-    run = run_of(cluster.shell.here(*ONCE, "--workload", "link", "--into", "link", "-o", "json"))
+    run = run_of(cluster.shell.here(*ONCE, "--workload", "link", "--results", "link", "-o", "json"))
     assert [(each["tool"], each["load"], each["sender"]) for each in run["link_results"]] == [
         ("iperf3", load, sender) for load in ("alone", "ring") for sender in ("node-1", "node-2")
     ]
-    said = {each["target"]: each["message"] for each in run["remarks"] if each["code"] == "bench.not-measured"}
+    said = {each["target"]: each["message"] for each in run["diagnostics"] if each["code"] == "bench.not-measured"}
     assert set(said) == {"ib_write_bw", "ib_write_bw from GPU memory"}
     assert all(message.endswith(": node-1, node-2: no RDMA device") for message in said.values())
-    asked = (*ONCE, "--workload", "link", "--transport", "roce", "--into", "roce")
+    asked = (*ONCE, "--workload", "link", "--transport", "roce", "--results", "roce")
     refused = cluster.shell.here(*asked)
     assert refused.status != 0
     assert " ib_write_bw: node-1, node-2: no RDMA device" in refused.err
 
 
 def test_nccl_without_nccl_tests_is_told_with_the_command_that_builds_it(cluster: Cluster) -> None:
-    refused = cluster.shell.here("bench", "cluster.toml", "--in", "container", "--workload", "nccl", "--into", "nccl")
+    refused = cluster.shell.here(
+        "bench", "cluster.toml", "--run-in", "container", "--workload", "nccl", "--results", "nccl"
+    )
     assert refused.status != 0
     assert "no all_reduce_perf of nccl-tests " in refused.err
     assert "make -C /opt/nccl-tests MPI=1" in refused.err
@@ -139,7 +143,7 @@ def test_a_program_in_place_of_nccl_tests_is_started_read_and_proven_as_far_as_i
     put = f"mkdir -p {PLACE} && base64 -d >{PLACE}/all_reduce_perf && chmod 755 {PLACE}/all_reduce_perf"
     text = base64.b64encode(program.read_bytes()).decode()
     assert cluster.shell.here("run", "--", f"echo {text} | {{ {put}; }}").status == 0
-    wanted = ("--workload", "nccl", "--nccl-sizes", "1M:4M", "--nccl-iterations", "3", "--into", "measured")
+    wanted = ("--workload", "nccl", "--nccl-sizes", "1M:4M", "--nccl-iters", "3", "--results", "measured")
     run = run_of(bench(cluster, *wanted))
     assert [point["size_bytes"] for point in run["sweep"]] == [1 << 20, 2 << 20, 4 << 20]
     proofs = {each["name"]: each["verdict"] for each in run["proofs"]}

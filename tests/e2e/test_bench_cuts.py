@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e import launched, trained
-from tests.e2e.launched import LAUNCH_S, RANK, bench, everywhere, leftovers, start, training
+from tests.e2e.launched import LAUNCH_S, RANK, bench, everywhere, find_stale_processes, start, training
 from tests.waiting import until
 from vsphere_ml.core.nodes.container import SHARED
 
@@ -33,7 +33,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def test_ctrl_c_leaves_no_process_in_any_guest_and_nothing_of_the_operator_gets_there(cluster: Cluster) -> None:
-    process = start(cluster, "--steps", "100000", "--into", "cut", OPERATORS_SECRET="hunter2-operator")
+    process = start(cluster, "--steps", "100000", "--results", "cut", OPERATORS_SECRET="hunter2-operator")
     try:
         until(lambda: training(cluster), "no rank trains")
         seen = everywhere(
@@ -44,11 +44,11 @@ def test_ctrl_c_leaves_no_process_in_any_guest_and_nothing_of_the_operator_gets_
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=LAUNCH_S)
     assert process.returncode == 130, err
-    assert leftovers(cluster) == []
+    assert find_stale_processes(cluster) == []
 
 
 def test_a_killed_worker_is_a_clear_failure_and_leaves_nothing(cluster: Cluster) -> None:
-    process = start(cluster, "--steps", "100000", "--into", "killed", "-o", "json")
+    process = start(cluster, "--steps", "100000", "--results", "killed", "-o", "json")
     until(lambda: training(cluster), "no rank trains")
     cluster.shell.here("run", "--only", "node-2", "--", f"pkill -9 -f '{RANK}'")
     out, err = process.communicate(timeout=LAUNCH_S)
@@ -56,28 +56,28 @@ def test_a_killed_worker_is_a_clear_failure_and_leaves_nothing(cluster: Cluster)
     (run,) = json.loads(out)["data"]["runs"]
     assert run["outcome"] == "failed"
     assert "horovodrun on node-1 " in run["reason"]
-    assert leftovers(cluster) == []
+    assert find_stale_processes(cluster) == []
 
 
 def test_an_elastic_job_goes_on_when_a_node_is_lost(cluster: Cluster) -> None:
-    process = start(cluster, "--steps", "300", "--least-nodes", "1", "--into", "elastic", "-o", "json")
+    process = start(cluster, "--steps", "300", "--min-nodes", "1", "--results", "elastic", "-o", "json")
     struck = cluster.shell.here("run", "--only", "node-2", "--", KILL_AMONG_STEPS)
     assert struck.status == 0, struck.err
     out, err = process.communicate(timeout=LAUNCH_S)
     assert process.returncode == 0, err
     (run,) = json.loads(out)["data"]["runs"]
-    assert [(each["code"], each["target"]) for each in run["remarks"]] == [("bench.lost-node", "node-2")]
+    assert [(each["code"], each["target"]) for each in run["diagnostics"]] == [("bench.lost-node", "node-2")]
     assert [each["node"] for each in run["placement"]] == ["node-1"]
     assert run["steps"] is None
     assert [each["ranks"] for each in run["worlds"]] == [2, 1]
     assert run["worlds"][0]["first_step"] == 0
     assert run["worlds"][1]["first_step"] <= len(run["worlds"][0]["step_s"])
     assert run["worlds"][1]["first_step"] + len(run["worlds"][1]["step_s"]) == 300
-    assert leftovers(cluster) == []
+    assert find_stale_processes(cluster) == []
 
 
 def test_what_the_guests_cannot_carry_is_said_aloud_and_never_goes_over_tcp(cluster: Cluster) -> None:
-    both = ("--transport", "tcp", "--transport", "roce", "--workload", "allreduce", "--into", "both", "-o", "json")
+    both = ("--transport", "tcp", "--transport", "roce", "--workload", "allreduce", "--results", "both", "-o", "json")
     done = bench(cluster, *both)
     assert done.status == 3, done.err
     tcp, roce = done.document["data"]["runs"]
@@ -92,11 +92,11 @@ def test_what_an_earlier_run_left_is_ended_and_what_others_run_is_refused(cluste
     assert cluster.shell.here("run", "--only", "node-2", "--", left).status == 0
     others = "HOROVOD_RANK=1 setsid sleep 901 </dev/null >/dev/null 2>&1 & echo $!"
     assert cluster.shell.here("run", "--only", "node-1", "--", others).status == 0
-    refused = bench(cluster, "--into", "refused")
+    refused = bench(cluster, "--results", "refused")
     assert refused.status == 6
     assert "node-1: 1 processes " in refused.err
     assert "node-2: ended 1 process " in refused.err
-    assert leftovers(cluster) == []
+    assert find_stale_processes(cluster) == []
     assert cluster.shell.here("run", "--only", "node-1", "--", "pkill -f '[s]leep 901'").status == 0
 
 
@@ -105,7 +105,7 @@ def test_a_host_key_that_changed_ends_the_launch_though_horovodrun_would_not_min
     spoil = f"cp {known} {known}.was; sed -i 's/AAAAC3NzaC1lZDI1NTE5AAAAI./AAAAC3NzaC1lZDI1NTE5AAAAIz/' {known}"
     assert cluster.shell.here("run", "--only", "node-1", "--", spoil).status == 0
     try:
-        refused = bench(cluster, "--into", "spoilt")
+        refused = bench(cluster, "--results", "spoilt")
         assert refused.status == 6
         assert "SSH host key " in refused.err
     finally:
@@ -113,7 +113,7 @@ def test_a_host_key_that_changed_ends_the_launch_though_horovodrun_would_not_min
 
 
 def test_a_guest_that_is_lost_leaves_failed_launches_and_the_rest_is_not_begun(cluster: Cluster) -> None:
-    process = start(cluster, "--steps", "100000", "--repeats", "3", "--into", "lost", "-o", "json")
+    process = start(cluster, "--steps", "100000", "--repeats", "3", "--results", "lost", "-o", "json")
     until(lambda: training(cluster), "no rank trains")
     try:
         for fault in ("ssh-refused", "cut"):

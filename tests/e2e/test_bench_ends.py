@@ -42,7 +42,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def start(cluster: Cluster, into: str, *more: str, limit: int = 3600) -> subprocess.Popen[str]:
-    words = ("--script", "forever.py", "--limit", str(limit), "--into", into, "-o", "json")
+    words = ("--script", "forever.py", "--max-time", str(limit), "--results", into, "-o", "json")
     return cluster.shell.start("bench", "cluster.toml", *words, *more)
 
 
@@ -82,7 +82,7 @@ def test_a_killed_script_ends_the_launch_at_once(cluster: Cluster) -> None:
     done = ended(process)
     assert (done.status, done.document["errors"][0]["code"]) == (6, "bench.no-status"), done.err
     (run,) = recorded(cluster, "killed")
-    assert (run["outcome"], run["remarks"]) == ("failed", [])
+    assert (run["outcome"], run["diagnostics"]) == ("failed", [])
     nothing_is_left(cluster)
 
 
@@ -104,7 +104,7 @@ def test_a_full_disk_ends_the_launch_though_no_status_can_be_written_and_is_name
 
 
 def test_a_path_without_programs_ends_the_launch_by_its_limit(cluster: Cluster) -> None:
-    done = ended(start(cluster, "path", "--variable", "PATH=/x", limit=30))
+    done = ended(start(cluster, "path", "--env", "PATH=/x", limit=30))
     assert (done.status, done.document["errors"][0]["code"]) == (6, "bench.launch-failed"), done.err
     (run,) = recorded(cluster, "path")
     assert run["outcome"] == "failed"
@@ -124,7 +124,7 @@ def test_an_sshd_that_went_silent_ends_the_launch_and_is_told(cluster: Cluster) 
     assert done.status in {5, 6}, done.err
     (run,) = recorded(cluster, "silent")
     assert run["outcome"] == "failed"
-    assert [(each["code"], each["target"]) for each in run["remarks"]] == [("bench.not-reaped", "node-1")]
+    assert [(each["code"], each["target"]) for each in run["diagnostics"]] == [("bench.processes-left", "node-1")]
 
 
 def test_a_killed_vsml_leaves_a_record_that_says_so(cluster: Cluster) -> None:
@@ -138,7 +138,7 @@ def test_a_killed_vsml_leaves_a_record_that_says_so(cluster: Cluster) -> None:
     assert run["outcome"] == "cut"
     ended = cluster.shell.here("bench", "report", "cut", "-o", "json")
     assert ended.status == 0, ended.err
-    assert [each["outcome"] for each in ended.document["data"]["left_out"]] == ["cut"]
+    assert [each["outcome"] for each in ended.document["data"]["skipped"]] == ["cut"]
     # Nobody looks after it any more, which the next benchmark need not wait a minute to see.
     assert cluster.shell.here("run", "--", f"rm -rf {SHARED}/*").status == 0
 

@@ -33,7 +33,7 @@ def test_a_slow_link_among_three_nodes_is_found(cluster: Cluster) -> None:
     settings(cluster, MPICH)
     shape(cluster, "200mbit")
     shape(cluster, "50mbit", "node-3")
-    trained.runs(bench(cluster.shell, *SWEEP, "--sizes", "4194304", "--sweeps", "3", "--into", "slow-link"))
+    trained.runs(bench(cluster.shell, *SWEEP, "--sizes", "4194304", "--iters", "3", "--results", "slow-link"))
     shape(cluster, "none")
     blamed = causes(cluster, "slow-link", "bench.slow-link")
     assert blamed
@@ -66,7 +66,7 @@ def test_a_guest_that_is_held_up_is_the_straggler(cluster: Cluster) -> None:
     hold_up = f"setsid python3 -c {shlex.quote(_HELD_UP)} held-up </dev/null >/dev/null 2>&1 &"
     try:
         assert cluster.shell.here("run", "--only", "node-2", "--", hold_up).status == 0
-        trained.runs(bench(cluster.shell, *ONCE, "--steps", "40", "--limit", "900", *PAIR, "--into", "straggler"))
+        trained.runs(bench(cluster.shell, *ONCE, "--steps", "40", "--max-time", "900", *PAIR, "--results", "straggler"))
     finally:
         cluster.shell.here("run", "--only", "node-2", "--", "pkill -f '[h]eld-up'")
     assert causes(cluster, "straggler", "bench.straggler") == ["node-2"]
@@ -93,7 +93,7 @@ def test_open_mpi_5_with_every_rank_on_one_node_is_caught(cluster: Cluster) -> N
     made = cluster.shell.here("run", *PAIR, "--", trap)
     assert made.status == 0, made.out + made.err
     settings(cluster, OPEN_MPI_5 | {"mpirun": "/opt/trap/bin/mpirun"})
-    ended = bench(cluster.shell, *SWEEP, "--sizes", "4194304", "--sweeps", "3", *PAIR, "--into", "trap")
+    ended = bench(cluster.shell, *SWEEP, "--sizes", "4194304", "--iters", "3", *PAIR, "--results", "trap")
     assert ended.status == 8, ended.err
     (run,) = ended.document["data"]["runs"]
     assert (run["outcome"], run["sweep"]) == ("invalid", [])
@@ -109,16 +109,16 @@ def test_two_vms_on_one_host_are_said_to_be_no_inter_host_figure(cluster: Cluste
     built = cluster.shell.here("provision", "packed.toml", "--yes")
     assert built.status == 0, built.err
     (run,) = trained.runs(
-        bench(cluster.shell, "packed.toml", *SWEEP, "--sizes", "4194304", "--sweeps", "3", "--into", "packed")
+        bench(cluster.shell, "packed.toml", *SWEEP, "--sizes", "4194304", "--iters", "3", "--results", "packed")
     )
     assert len({each["host"] for each in run["placement"]}) == 1
-    assert [each["code"] for each in run["remarks"] if each["code"] == "bench.one-host"] == ["bench.one-host"]
+    assert [each["code"] for each in run["diagnostics"] if each["code"] == "bench.one-host"] == ["bench.one-host"]
     assert causes(cluster, "packed", "bench.one-host")
 
 
 def test_a_worker_killed_over_mpich_is_a_clear_failure_and_leaves_nothing(cluster: Cluster) -> None:
     settings(cluster, MPICH)
-    train = (*ONCE, "--launcher", "mpirun", "--steps", "100000", *PAIR, "--into", "killed", "-o", "json")
+    train = (*ONCE, "--launcher", "mpirun", "--steps", "100000", *PAIR, "--results", "killed", "-o", "json")
     process = cluster.shell.start("bench", *train)
     trains = ("run", *PAIR, "--", f"pgrep -f '{RANK}'")
     until(lambda: cluster.shell.here(*trains).status == 0, "no rank trains")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = [*trained.on_guests(), pytest.mark.long]
 NODES = 4
 SIZES = ("1048576", "4194304", "16777216")
-ALLREDUCE = ("--workload", "allreduce", "--sweeps", "10", "--limit", "900")
+ALLREDUCE = ("--workload", "allreduce", "--iters", "10", "--max-time", "900")
 THREE = ("--only", "node-1", "--only", "node-2", "--only", "node-3")
 
 
@@ -37,7 +37,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         (OPEN_MPI_5, ("--launcher", "horovodrun", "--backend", "gloo")),
         (
             MPICH,
-            ("--launcher", "mpirun", "--variable", "=".join(MPICH_RING), "--variable", "HOROVOD_MPI_THREADS_DISABLE=1"),
+            ("--launcher", "mpirun", "--env", "=".join(MPICH_RING), "--env", "HOROVOD_MPI_THREADS_DISABLE=1"),
         ),
     ],
     ids=["gloo", "mpich"],
@@ -47,7 +47,7 @@ def test_each_guest_sends_what_a_ring_must(
 ) -> None:
     settings(cluster, runtime, NODES)
     record = request.node.callspec.id
-    wanted = (*ONCE, *ALLREDUCE, *how, "--nodes", "2-4", "--sizes", ",".join(SIZES), "--into", record)
+    wanted = (*ONCE, *ALLREDUCE, *how, "--nodes", "2-4", "--sizes", ",".join(SIZES), "--results", record)
     runs = trained.runs(bench(cluster.shell, *wanted))
     seen = {
         (run["configuration"]["nodes"], each["node"], each["size_bytes"]): each
@@ -111,13 +111,13 @@ def test_a_fault_that_no_sum_shows_is_named_by_the_bytes(
     if verdict == "other-interface":
         assert cluster.shell.here("run", *THREE, "--", BY_ETH1).status == 0
     plant(monkeypatch, tmp_path, FAULTS[verdict])
-    wanted = (*ONCE, *ALLREDUCE, *THREE, "--sizes", SIZES[1], "--into", f"fault-{verdict}")
+    wanted = (*ONCE, *ALLREDUCE, *THREE, "--sizes", SIZES[1], "--results", f"fault-{verdict}")
     (run,) = bench(cluster.shell, *wanted).document["data"]["runs"]
     assert proofs(run)["in_sync"] == "yes"
     found = {each["node"]: each["verdict"] for each in run["traffic"]}
     left_out = {"node-3": "nothing"} if verdict == "fewer-ranks" else {}
     assert found == {f"node-{each}": verdict for each in (1, 2, 3)} | left_out
-    codes = {each["code"] for each in measured.told(cluster, "explain", f"fault-{verdict}")["remarks"]}
+    codes = {each["code"] for each in measured.told(cluster, "explain", f"fault-{verdict}")["diagnostics"]}
     assert f"bench.traffic-{verdict}" in codes
 
 

@@ -33,7 +33,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.mark.skipif(not cpu_quota.usable(), reason=skips.CPU_QUOTA)
 @pytest.mark.timeout(4 * 3600)
 def test_a_guest_held_to_four_fifths_of_a_cpu_is_the_straggler_and_nobody_else(cluster: Cluster) -> None:
-    more = ("--steps", "60", "--half-width", "0", "--repeats", str(LAUNCHES), "--into", "held")
+    more = ("--steps", "60", "--ci-target", "0", "--repeats", str(LAUNCHES), "--results", "held")
     with cpu_quota.held(cluster, "node-2", 0.8):
         trained.runs(bench(cluster, *more, "-o", "json"))
     named = [
@@ -51,7 +51,7 @@ def test_a_throttled_input_pipeline_is_named_and_all_of_the_time_is_counted(clus
     fast = "    batch = next(images)\n"
     assert fast in text
     cluster.shell.write("throttled.py", text.replace(fast, f"    time.sleep(0.2)\n{fast}"))
-    wanted = ("--script", "throttled.py", "--arguments", "--steps 40", "--into", "throttled", "-o", "json")
+    wanted = ("--script", "throttled.py", "--script-args", "--steps 40", "--results", "throttled", "-o", "json")
     (run,) = trained.runs(bench(cluster, *wanted))
     assert run["outcome"] == "complete"
     assert measured.causes(cluster, "throttled", "bench.input-bound") == ["node-1", "node-2"]

@@ -101,7 +101,7 @@ def test_guests_are_configured_once_and_verified_by_a_second_run(cluster: Cluste
     again = cluster.configure("--yes", "-o", "json")
     assert again.status == 0
     data = again.document["data"]
-    assert (data["acted"], data["done"]) == (False, True)
+    assert (data["applied"], data["done"]) == (False, True)
     log = Path(data["guests"][0]["log"])
     assert log.name == "node-1.log"
     assert "write /run/vsml-test/greeting" in log.read_text()

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.lab]
 GO = ("enable-ats", "--yes", "--allow-downtime")
 
 
-def standing(shell: Shell, lab: Up, topology: str = "seed-7.0u2", text: str = SEED) -> Lab:
+def existing(shell: Shell, lab: Up, topology: str = "seed-7.0u2", text: str = SEED) -> Lab:
     """Return a lab on which the cluster's nodes run."""
     site = lab(topology, text)
     shell.provisioned()
@@ -52,7 +52,7 @@ def vms_run(site: Lab) -> set[str]:
 
 
 def test_from_a_factory_host_to_one_that_is_enabled_and_back(shell: Shell, lab: Up) -> None:
-    site = standing(shell, lab)
+    site = existing(shell, lab)
     before = shell.here("enable-ats", "--check", "-o", "json")
     assert before.status == 7
     assert states(before)["atsSupport"] == states(before)["ATS_ENABLED 0000:3c:00.0"] == "not configured"
@@ -85,7 +85,7 @@ def test_from_a_factory_host_to_one_that_is_enabled_and_back(shell: Shell, lab: 
 
 
 def test_nothing_is_changed_by_a_look(shell: Shell, lab: Up) -> None:
-    site = standing(shell, lab)
+    site = existing(shell, lab)
     for option in ("--check", "--dry-run"):
         shown = shell.here("enable-ats", option)
         assert "maintenance mode" in shown.out
@@ -96,7 +96,7 @@ def test_nothing_is_changed_by_a_look(shell: Shell, lab: Up) -> None:
 
 
 def test_a_run_without_a_terminal_wants_yes(shell: Shell, lab: Up) -> None:
-    standing(shell, lab)
+    existing(shell, lab)
     assert shell.here("enable-ats", "--allow-downtime").status == 2
 
 
@@ -113,7 +113,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_goes_wrong_is_told_and_the_vms_run_again(fault: str, shell: Shell, lab: Up) -> None:
-    site = standing(shell, lab)
+    site = existing(shell, lab)
     site.control("hosts/esx-01.lab.test", {"faults": [fault]})
     status, words = FAULTS[fault]
     ended = shell.here(*GO)
@@ -135,7 +135,7 @@ def in_maintenance(site: Lab) -> bool:
 def test_each_version_of_a_mixed_cluster_is_taken_as_it_is(shell: Shell, lab: Up) -> None:
     names = ("esx-u2.lab.test", "esx-u3.lab.test", "esx-8.lab.test", "esx-amd.lab.test")
     hosts = ", ".join(f'"{name}"' for name in names)
-    standing(shell, lab, "mixed-ats", on_hosts(hosts, len(names)))
+    existing(shell, lab, "mixed-ats", on_hosts(hosts, len(names)))
     refused = shell.here("enable-ats", "--yes", "--allow-downtime", "--host", "esx-u*")
     assert refused.status == 3
     assert "7.0 U2" in refused.err
@@ -146,11 +146,11 @@ def test_each_version_of_a_mixed_cluster_is_taken_as_it_is(shell: Shell, lab: Up
     assert all(host["enabled"] for host in answers.values())
     assert "kernel" in answers["esx-u2.lab.test"]["former"]  # the only one that ships it off
     assert "kernel" not in answers["esx-8.lab.test"]["former"]
-    assert "AMD" in answers["esx-amd.lab.test"]["cautions"][0]
+    assert "AMD" in answers["esx-amd.lab.test"]["warnings"][0]
 
 
 def test_of_sixteen_hosts_one_dies_and_those_after_it_are_left_alone(shell: Shell, lab: Up) -> None:
-    site = standing(shell, lab, "sixteen-7.0u2", on_hosts('"esx-[01-16].lab.test"', 16))
+    site = existing(shell, lab, "sixteen-7.0u2", on_hosts('"esx-[01-16].lab.test"', 16))
     for number in range(1, 17):
         site.control(f"hosts/esx-{number:02}.lab.test", {"reboot_ms": 100, "notice_ms": 0})
     ended = shell.here(*GO, "--reboot-deadline", "30", "-o", "json")
@@ -181,7 +181,7 @@ def begun(site: Lab, shell: Shell, method: str) -> subprocess.Popen[str]:
 
 @pytest.mark.parametrize("method", STEPS)
 def test_a_killed_run_is_finished_by_the_next(method: str, shell: Shell, lab: Up) -> None:
-    site = standing(shell, lab)
+    site = existing(shell, lab)
     process = begun(site, shell, method)
     process.kill()
     process.communicate(timeout=DEADLINE_S)
@@ -196,7 +196,7 @@ def test_a_killed_run_is_finished_by_the_next(method: str, shell: Shell, lab: Up
 
 
 def test_on_a_terminal_it_asks_and_shows_how_long_the_reboot_takes(shell: Shell, lab: Up) -> None:
-    site = standing(shell, lab)
+    site = existing(shell, lab)
     site.control("hosts/esx-01.lab.test", {"reboot_ms": 5000})
     child = shell.terminal("enable-ats", "--allow-downtime")
     child.expect_exact("Continue? [y/N]")
@@ -211,7 +211,7 @@ def test_on_a_terminal_it_asks_and_shows_how_long_the_reboot_takes(shell: Shell,
 
 
 def test_ctrl_c_says_what_is_left(shell: Shell, lab: Up) -> None:
-    site = standing(shell, lab)
+    site = existing(shell, lab)
     site.control("hosts/esx-01.lab.test", {"reboot_ms": 10_000})
     process = begun(site, shell, "RebootHost_Task")
     process.send_signal(signal.SIGINT)

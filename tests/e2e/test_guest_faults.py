@@ -147,7 +147,7 @@ def test_a_package_that_fails_to_install(broken: Broken) -> None:
     broken.playbook(FILE.format(name="before"), '[[step]]\nkind = "packages"\nnames = ["pciutils"]\n')
     faults.fail_package(broken.home, broken.first, "pciutils")
     error = broken.failure()
-    faults.mend_package(broken.home, broken.first, "pciutils")
+    faults.repair_package(broken.home, broken.first, "pciutils")
     assert error["code"] == "guest.step-failed"
     assert "step `package pciutils` failed" in error["message"]
     assert re.search("install pciutils` .* 100", error["message"])

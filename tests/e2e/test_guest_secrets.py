@@ -45,12 +45,12 @@ class Watch(threading.Thread):
                 with suppress(OSError):
                     words = (process / "cmdline").read_bytes()
                     self.names.add(words.partition(b"\0")[0].rpartition(b"/")[2].decode(errors="replace"))
-                    self._look(words, f"words of {words[:60]!r}")
+                    self._read_site(words, f"words of {words[:60]!r}")
                 with suppress(OSError):
-                    self._look((process / "environ").read_bytes(), f"environment of {process.name}")
+                    self._read_site((process / "environ").read_bytes(), f"environment of {process.name}")
             self.looks += 1
 
-    def _look(self, seen: bytes, where: str) -> None:
+    def _read_site(self, seen: bytes, where: str) -> None:
         self.caught |= {where for secret in self.secrets if secret in seen}
 
     def __enter__(self) -> Self:

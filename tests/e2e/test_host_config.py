@@ -58,7 +58,7 @@ def test_one_command_makes_hosts_ready_and_provisions_and_the_next_finds_nothing
     assert {gpu["graphics_type"] for gpu in seen["gpus"]} == {"sharedDirect"}
     assert [nic["vfs"] for nic in seen["nics"]] == [1]
     again = shell.here("provision", "--yes", "-o", "json").document["data"]
-    assert (again["acted"], again["done"]) == (False, True)
+    assert (again["applied"], again["done"]) == (False, True)
 
 
 def test_not_asked_the_plan_says_what_to_type(shell: Shell, lab: Up) -> None:
@@ -106,7 +106,7 @@ def test_a_run_that_is_killed_among_the_hosts_is_finished_by_the_next(moment: st
         "esx-02.lab.test",
     }
     assert not any(host["maintenance"] for host in hosts(shell).values())
-    assert shell.here("provision", "--yes", "-o", "json").document["data"]["acted"] is False
+    assert shell.here("provision", "--yes", "-o", "json").document["data"]["applied"] is False
 
 
 def test_ctrl_c_among_the_hosts_says_what_is_left(shell: Shell, lab: Up) -> None:

@@ -34,7 +34,7 @@ def facts(cluster: Cluster, *more: str) -> dict[tuple[str, str], Any]:
 def test_a_second_run_does_nothing(cluster: Cluster) -> None:
     again = cluster.configure("-o", "json")
     assert again.status == 0, again.err
-    assert (again.document["data"]["acted"], again.document["data"]["done"]) == (False, True)
+    assert (again.document["data"]["applied"], again.document["data"]["done"]) == (False, True)
 
 
 def test_verify_is_green_and_each_fact_has_its_command(cluster: Cluster) -> None:
@@ -99,7 +99,7 @@ BREAKS = {
 def test_what_somebody_broke_is_seen_and_put_right(cluster: Cluster, command: str) -> None:
     assert cluster.shell.here("run", "--only", "node-2", "--", command).status == 0
     found = facts(cluster, "--only", "node-2")
-    assert {fact for (_, fact), each in found.items() if each["verdict"] == "lacking"} == BREAKS[command]
+    assert {fact for (_, fact), each in found.items() if each["verdict"] == "failed"} == BREAKS[command]
     assert cluster.configure().status == 0
     assert cluster.verify("--only", "node-2").status == 0
 

@@ -129,8 +129,8 @@ playbooks = ["./mine.toml"]
 
 
 def test_one_boot_of_a_clone_tells_what_the_template_has_and_the_clone_is_gone_again(shell: Shell) -> None:
-    unasked = shell.here("check", "--template", "--boot", "-o", "json")
-    assert (unasked.status, unasked.document["errors"][0]["code"]) == (2, "confirm.needed")
+    unreachable = shell.here("check", "--template", "--boot", "-o", "json")
+    assert (unreachable.status, unreachable.document["errors"][0]["code"]) == (2, "confirm.needed")
     checked = shell.here("check", "--template", "--boot", "--yes", "-o", "json")
     verdicts = {each["name"]: each["verdict"] for each in checked.document["data"]["template"]}
     assert verdicts["answers by SSH"] == verdicts["VMware Tools"] == "ready", checked.err

@@ -49,7 +49,7 @@ def test_a_cluster_is_made_kept_and_unmade(
     assert seen.status == 0
     assert any(message.startswith("lab: ") for message in seen.document["messages"])
     nodes = seen.document["data"]["nodes"]
-    assert seen.document["data"]["whole"] is True
+    assert seen.document["data"]["matches_file"] is True
     assert {node["state"] for node in nodes} == {"running"}
     assert all(node["gpus"] and node["nic"] for node in nodes)
 
@@ -115,7 +115,7 @@ def test_the_status_of_a_cluster_that_drifted_says_what_lacks(lab: Callable[[], 
     shell.write("cluster.toml", bigger)
     drifted = shell.vsml("status", "--detailed-exitcode", "-o", "json")
     assert drifted.status == 7
-    assert drifted.document["data"]["whole"] is False
+    assert drifted.document["data"]["matches_file"] is False
     refused = shell.vsml("provision", "--yes", "-o", "json")
     assert refused.status == 3
     assert refused.document["errors"][0]["code"] == "plan.interrupts"

@@ -54,7 +54,9 @@ def freed(site: Inventory, vm: Vm) -> Inventory:
         memory_reserved=Bytes(max(0, host.memory_reserved - held)),
         gpus=tuple(replace(gpu, used_by=tuple(u for u in gpu.used_by if u.vm != vm.ref)) for gpu in host.gpus),
         nics=tuple(_without(nic, vm) for nic in host.nics),
-        whole_gpus=tuple(replace(gpu, held_by=None) if gpu.held_by == vm.ref else gpu for gpu in host.whole_gpus),
+        passthrough_gpus=tuple(
+            replace(gpu, held_by=None) if gpu.held_by == vm.ref else gpu for gpu in host.passthrough_gpus
+        ),
     )
     return _running(site, host, replace(vm, powered_on=False, guest_ip=None))
 
@@ -84,7 +86,7 @@ def _with_vgpu(host: Host, vm: Vm, profile: str, *, from_far: bool) -> Host:
 
     roomy = sorted((gpu for gpu in host.gpus if _has_room_for(gpu, profile)), key=order)
     if not roomy:
-        raise _refusal("vsphere.graphics-capacity", vm, "no GPU has room for the VM's vGPU")
+        raise _refusal("vsphere.graphics-capacity", vm, "no GPU can hold the VM's vGPU")
     return _with_gpus(host, vm, [roomy[-1 if from_far else 0].address], profile)
 
 
@@ -163,7 +165,9 @@ def _with_functions(host: Host, vm: Vm, settings: VmSettings) -> Host:
                 host = _with_function(host, vm, address, full=False)
             case PciFunctionDevice(group=None, allowed=allowed, label=label) if allowed:
                 host = _with_whole_gpu(host, vm, lambda gpu: _is_allowed(gpu, allowed, label))
-            case PciFunctionDevice(address=address, group=None) if address in {gpu.address for gpu in host.whole_gpus}:
+            case PciFunctionDevice(address=address, group=None) if address in {
+                gpu.address for gpu in host.passthrough_gpus
+            }:
                 host = _with_whole_gpu(host, vm, lambda gpu: gpu.address == address)
             case PciFunctionDevice(address=address, group=None) if address is not None:
                 host = _with_function(host, vm, address, full=True)
@@ -177,11 +181,11 @@ def _is_allowed(gpu: DirectPathGpu, allowed: tuple[tuple[int, int], ...], label:
 
 
 def _with_whole_gpu(host: Host, vm: Vm, fits: Callable[[DirectPathGpu], bool]) -> Host:
-    free = next((gpu for gpu in host.whole_gpus if gpu.active and gpu.held_by is None and fits(gpu)), None)
+    free = next((gpu for gpu in host.passthrough_gpus if gpu.active and gpu.held_by is None and fits(gpu)), None)
     if free is None:
         raise _refusal("vsphere.device-backing", vm, "no GPU of this kind is free for DirectPath")
-    gpus = tuple(replace(gpu, held_by=vm.ref) if gpu is free else gpu for gpu in host.whole_gpus)
-    return replace(host, whole_gpus=gpus)
+    gpus = tuple(replace(gpu, held_by=vm.ref) if gpu is free else gpu for gpu in host.passthrough_gpus)
+    return replace(host, passthrough_gpus=gpus)
 
 
 def _with_function(host: Host, vm: Vm, address: PciAddress, *, full: bool) -> Host:

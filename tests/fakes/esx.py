@@ -87,7 +87,7 @@ def esx(host: Host, **knobs: object) -> FakeEsx:
             port.address: Function([port.vfs, port.vfs], [port.passthrough, port.passthrough], [False, False])
             for port in host.nics
         }
-        | {gpu.address: Function([0, 0], [gpu.active, gpu.active], [False, False]) for gpu in host.whole_gpus},
+        | {gpu.address: Function([0, 0], [gpu.active, gpu.active], [False, False]) for gpu in host.passthrough_gpus},
         rebinds=host.rebinds,
         graphics=[host.gpus[0].graphics_type] * 2 if host.gpus else ["shared", "shared"],
         pvrdma=host.pvrdma,
@@ -112,14 +112,16 @@ def as_seen(machine: FakeEsx, host: Host) -> Host:
     )
     nics = tuple(_port(machine, nic) for nic in host.nics)
     direct_path_gpus = tuple(
-        replace(gpu, active=machine.functions[gpu.address].passthrough[1]) for gpu in host.whole_gpus
+        replace(gpu, active=machine.functions[gpu.address].passthrough[1]) for gpu in host.passthrough_gpus
     )
     more = (VgpuProfile(name="grid_a100-3-20c"),) if sliced else ()
     left = tuple(
         gpu for gpu in gpus if not any(each.active and each.address == gpu.address for each in direct_path_gpus)
     )
     profiles = (*host.profiles, *(each for each in more if each not in host.profiles))
-    return replace(host, gpus=left, nics=nics, whole_gpus=direct_path_gpus, profiles=profiles, pvrdma=machine.pvrdma)
+    return replace(
+        host, gpus=left, nics=nics, passthrough_gpus=direct_path_gpus, profiles=profiles, pvrdma=machine.pvrdma
+    )
 
 
 def _port(machine: FakeEsx, nic: NicPort) -> NicPort:

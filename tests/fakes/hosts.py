@@ -197,7 +197,7 @@ class FakeHosts:
         if "reboot" in machine.fails:
             self.site.clock.sleep(deadline_s)
             raise VSphereError(
-                f"{machine.name} has not come back in time", code="ats.host-not-back", target=machine.name
+                f"{machine.name} has not come back in time", code="host.reboot-timeout", target=machine.name
             )
         self.site.clock.sleep(240.0)
         if machine.host.ref in self._down:

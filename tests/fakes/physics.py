@@ -19,7 +19,7 @@ from vsphere_ml.core.model.inventory import (
     VmSettings,
 )
 from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY, cut_short, is_marked
-from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, DHCP, UNTOLD, in_words
+from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, DHCP, NOT_REPORTED, in_words
 from vsphere_ml.core.plan import changes as do
 from vsphere_ml.guest.firstboot import HOST_KEYS
 
@@ -227,7 +227,7 @@ class Physics:
         """Return the site with what VMware Tools tell of a guest that was told how to boot."""
         vm = self.find(site, name)
         text = (vm.settings.extra_config if vm.settings else {}).get(ADDRESS_KEY)
-        if vm.settings is None or text in (None, UNTOLD):
+        if vm.settings is None or text in (None, NOT_REPORTED):
             return site
         address = f"10.9.0.{next(self.addresses)}" if text == DHCP else text.partition("/")[0]
         published = (

@@ -74,7 +74,7 @@ _TESTS: dict[str, Callable[[FakeGuest, str], bool]] = {
 }
 
 
-def bracket(guest: FakeGuest, words: list[str], streams: Streams) -> int:
+def bounds(guest: FakeGuest, words: list[str], streams: Streams) -> int:
     if words[-1:] != ["]"]:
         raise NoMeaning(f"[ {words}")
     return test(guest, words[:-1], streams)
@@ -237,7 +237,7 @@ KNOWN: dict[str, Program] = {
     ":": constant(),
     "true": constant(),
     "false": constant(status=1),
-    "[": bracket,
+    "[": bounds,
     "awk": awk,
     "cat": cat,
     "command": command,

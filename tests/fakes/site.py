@@ -34,7 +34,7 @@ class Cut(BaseException):
 
 @dataclass(slots=True)
 class _Task:
-    ticket: TaskHandle
+    task: TaskHandle
     due: float
     steps: list[Step]
     error: VSphereError | None = None
@@ -93,7 +93,7 @@ class FakeVCenter:
             Workshop(self.drops, self.same_macs), gpus_from_far=self.gpus_from_far, boots=self.boots
         )
 
-    def look(self, scope: Scope) -> Inventory:
+    def read_site(self, scope: Scope) -> Inventory:
         self._live()
         self.looks += 1
         self._physics.owner = scope.owner
@@ -127,7 +127,7 @@ class FakeVCenter:
         until = min(self.clock.now() + timeout_s, *(task.due for task in watched), float("inf"))
         self.clock.sleep(max(0.0, until - self.clock.now()))
         ripe = [task for task in watched if task.due <= self.clock.now()]
-        return tuple(self._finish(task) for task in sorted(ripe, key=lambda task: (task.due, task.ticket.id)))
+        return tuple(self._finish(task) for task in sorted(ripe, key=lambda task: (task.due, task.task.id)))
 
     def vgpu_managers(self, hosts: Collection[HostRef]) -> Mapping[HostRef, str]:
         self._live()
@@ -205,10 +205,10 @@ class FakeVCenter:
             if self.cut_after is not None and self.steps >= self.cut_after:
                 self._dead = True
                 raise Cut
-        del self._tasks[task.ticket.id]
+        del self._tasks[task.task.id]
         if task.error is None:
-            self.done.append(task.ticket.change)
-        return Update(ticket=task.ticket, done=True, error=task.error)
+            self.done.append(task.task.change)
+        return Update(task=task.task, done=True, error=task.error)
 
     def _advance(self, task: _Task) -> None:
         task.begun = True

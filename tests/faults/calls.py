@@ -72,12 +72,12 @@ SIGN_IN = frozenset({proxy.VERSIONS, "RetrieveServiceContent", "Login"})
 
 
 def hosts_seen(session: Session) -> Any:
-    refs = [host.ref for host in Gateway(session).look(Scope(direct_path=True)).hosts]
+    refs = [host.ref for host in Gateway(session).read_site(Scope(direct_path=True)).hosts]
     return EsxHosts(session).see(refs)
 
 
 def look_at(scope: Scope) -> Callable[[Session], Any]:
-    return lambda session: Gateway(session).look(scope)
+    return lambda session: Gateway(session).read_site(scope)
 
 
 def read_plan(session: Session) -> Any:
@@ -90,7 +90,7 @@ def read_status(session: Session) -> Any:
 
 def read_vgpu_managers(session: Session) -> Any:
     gateway = Gateway(session)
-    return gateway.vgpu_managers([host.ref for host in gateway.look(Scope()).hosts])
+    return gateway.vgpu_managers([host.ref for host in gateway.read_site(Scope()).hosts])
 
 
 READS: dict[str, Callable[[Session], Any]] = {
@@ -142,7 +142,7 @@ def removed(between: Proxy) -> None:
     gateway = between.gateway()
     try:
         assert destroy(RunContext(SPEC, gateway, lambda _: None, SystemClock()), approve=lambda _: True).done
-        left = gateway.look(Scope())
+        left = gateway.read_site(Scope())
     finally:
         gateway.close()
     assert {vm.name for vm in left.vms if vm.cluster_mark == SPEC.name} == set()

@@ -13,7 +13,7 @@ from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load_text
 from vsphere_ml.core.errors import VsmlError
 from vsphere_ml.core.ports.vcenter import Scope
-from vsphere_ml.flows.hosts.ats_look import HostAccesses, HostsReading, Task
+from vsphere_ml.flows.hosts.ats_hosts import HostAccesses, HostsReading, Task
 from vsphere_ml.flows.hosts.enable_ats import enable_ats
 from vsphere_ml.flows.hosts.host_apply import StepTimeouts
 from vsphere_ml.flows.run_context import RunContext
@@ -45,7 +45,7 @@ def run_on_host(between: Proxy, *, revert: bool = False, dry_run: bool = False) 
             HostsReading(
                 RunContext(SPEC, Gateway(session), lambda _: None, SystemClock()),
                 HostAccesses(hosts=EsxHosts(session, pause_s=0.05)),
-                Task(named=(HOST,), revert=revert, dry_run=dry_run, patience=StepTimeouts()),
+                Task(named=(HOST,), revert=revert, dry_run=dry_run, timeouts=StepTimeouts()),
                 lambda _: None,
             ),
             approve=lambda _: True,
@@ -61,7 +61,7 @@ def settings(report: AtsReport) -> list[tuple[str, str]]:
 def serves(between: Proxy) -> bool:
     gateway = between.gateway()
     try:
-        return [(host.connected, host.maintenance) for host in gateway.look(Scope()).hosts] == [(True, False)]
+        return [(host.connected, host.maintenance) for host in gateway.read_site(Scope()).hosts] == [(True, False)]
     finally:
         gateway.close()
 

@@ -105,7 +105,7 @@ def test_no_value_read_is_a_bug_whatever_it_is(recorded: Recorded, edit: str, pa
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a bug
             wrong[run, path] = "".join(traceback.format_exception(error)[-2:])
         else:
-            if edit in CARRIED and seen == "vcenter.garbled":
+            if edit in CARRIED and seen == "vcenter.unexpected-output":
                 wrong[run, path] = seen
     assert not wrong, "\n".join(f"{run}, {path}: {what}" for (run, path), what in wrong.items())
 

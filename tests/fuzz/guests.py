@@ -88,5 +88,5 @@ def _read(text: str, chance: Random) -> None:
         each(answer, NODE_1)
     step, facts, seen = chance.choice(_SEEN)
     if seen:
-        step.lack(seen | {chance.choice([*seen]): answer}, facts)
+        step.drift(seen | {chance.choice([*seen]): answer}, facts)
     chance.choice(_PROGRAMS)(text)

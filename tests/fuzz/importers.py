@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.record import Run
 
 SAMPLES = Path(__file__).parents[1] / "cases" / "imports"
-TOLD = frozenset({"import.left-out", "import.unended"})
+TOLD = frozenset({"import.left-out", "import.truncated"})
 TOKENS = (
     *("", "0", "-1", "1e400", "1e999", "9e400", "nan", "inf", "N/A", "637,6", "٣", "1_000", "0x10", "+5", "1.", ".5"),
     *(
@@ -117,7 +117,7 @@ def check_cut(full: Whole, at: int) -> None:
     for link in run.link_results:
         assert _is_in(link.bytes_per_s, full.content.decode()), where
     if _figures(run) != _figures(full.run):
-        assert TOLD & {each.code for each in run.remarks}, where
+        assert TOLD & {each.code for each in run.diagnostics}, where
 
 
 def check_joined(first: Whole, second: Whole) -> None:

@@ -80,7 +80,7 @@ def brought(spec: ClusterSpec, lab: Lab, vcenter: Gateway) -> Report:
     """Provision, with host access over a session of its own."""
     session = sign_in(lab)
     try:
-        host_session = HostSession(hosts=EsxHosts(session, pause_s=0.05), tell=lambda _: None)
+        host_session = HostSession(hosts=EsxHosts(session, pause_s=0.05), notify=lambda _: None)
         return provision(
             RunContext(spec, vcenter, lambda _: None, SystemClock()), approve=lambda _: True, session=host_session
         )

@@ -47,9 +47,9 @@ def between(lab: Lab) -> Iterator[Proxy]:
 @pytest.mark.parametrize("trouble", ONCE.values(), ids=ONCE)
 def test_a_look_is_mended_on_a_session_that_is_new(lab: Lab, between: Proxy, trouble: Trouble) -> None:
     gateway = between.gateway()
-    before = gateway.look(Scope())
+    before = gateway.read_site(Scope())
     with between.breaking("RetrievePropertiesEx", trouble, nth=3) as rule:
-        assert gateway.look(Scope()) == before
+        assert gateway.read_site(Scope()) == before
         assert rule.done == 1
         assert between.calls.count("Login") == 1
         gateway.close()
@@ -100,7 +100,7 @@ def test_signing_in_is_mended_once(between: Proxy, method: str, name: str) -> No
     ("trouble", "code"),
     [
         (proxy.dropped, "vcenter.unreachable"),
-        (proxy.garbled, "vcenter.garbled"),
+        (proxy.garbled, "vcenter.unexpected-output"),
         (proxy.status(503), "vcenter.unreachable"),
     ],
 )
@@ -118,7 +118,7 @@ def test_a_server_that_drips_is_left(between: Proxy, method: str) -> None:
 @pytest.mark.parametrize("method", CALLS)
 def test_a_server_that_never_ends_is_left(between: Proxy, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "ANSWER_BYTES", bounds.MIB)
-    assert refused(between, method, proxy.endless).code == "vcenter.garbled"
+    assert refused(between, method, proxy.endless).code == "vcenter.unexpected-output"
 
 
 def test_an_answer_that_unpacks_to_more_than_an_answer_can_be_is_left(
@@ -126,7 +126,7 @@ def test_an_answer_that_unpacks_to_more_than_an_answer_can_be_is_left(
 ) -> None:
     monkeypatch.setattr(bounds, "ANSWER_BYTES", bounds.MIB)
     bomb = gzip.compress(b"<a>" + b" " * (2 * bounds.MIB))
-    assert refused(between, "RetrieveServiceContent", proxy.packed(bomb)).code == "vcenter.garbled"
+    assert refused(between, "RetrieveServiceContent", proxy.packed(bomb)).code == "vcenter.unexpected-output"
 
 
 @pytest.mark.parametrize("version", ["6.7.3", "5.5"])

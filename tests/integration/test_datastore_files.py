@@ -31,7 +31,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 @pytest.fixture
 def vcenter(lab: Lab, tmp_path: Path) -> Iterator[Gateway]:
     made = Gateway(labs.sign_in(lab), tmp_path / "cache")
-    made.look(Scope())
+    made.read_site(Scope())
     yield made
     made.close()
 
@@ -87,7 +87,7 @@ def through(between: Proxy, cache: Path, timeout_s: float = 60) -> Path:
     """Fetch the file by way of the proxy."""
     gateway = Gateway(between.sign_in(timeout_s=timeout_s), cache)
     try:
-        gateway.look(Scope())
+        gateway.read_site(Scope())
         return gateway.fetch(FILE, lambda *_: None)
     finally:
         gateway.close()

@@ -64,9 +64,9 @@ def last_line(plan: Plan) -> str:
 def counted(line: str) -> dict[str, Counter[str]]:
     """Return what a plan's last line says by what becomes of it: how many VMs, rules and folders."""
     answers: dict[str, Counter[str]] = {}
-    for number, fate, kinds in PART.findall(line):
-        answers[fate] = Counter({kind: int(count) for count, kind in KIND.findall(kinds)})
-        assert answers[fate].total() == int(number), line
+    for number, action, kinds in PART.findall(line):
+        answers[action] = Counter({kind: int(count) for count, kind in KIND.findall(kinds)})
+        assert answers[action].total() == int(number), line
     return answers
 
 
@@ -94,7 +94,7 @@ class Edited:
         self.gateway, self.text = gateway, FIRST
 
     def site(self) -> Inventory:
-        return self.gateway.look(Scope(datacenter="lab-dc", cluster="gpu", owner=NAME))
+        return self.gateway.read_site(Scope(datacenter="lab-dc", cluster="gpu", owner=NAME))
 
     def provision(self, *, dry_run: bool = False) -> Report:
         return provision(
@@ -130,7 +130,9 @@ def test_each_edit_ends_in_an_empty_plan_whose_last_line_is_what_the_lab_shows(e
         assert report.done, (edit, report.error and report.error.details)
         answers = counted(last_line(report.plan))
         seen = differences(before, edited.site()) if report.plan else {}
-        assert {fate: +kinds for fate, kinds in answers.items()} == {fate: +kinds for fate, kinds in seen.items()}, edit
+        assert {action: +kinds for action, kinds in answers.items()} == {
+            action: +kinds for action, kinds in seen.items()
+        }, edit
         again = edited.provision(dry_run=True)
         assert not again.plan, edit
         assert not again.drift, edit

@@ -113,9 +113,9 @@ def test_the_hosts_drivers_are_looked_at_when_the_file_asks_for_it(vcenter: Gate
     assert {each.code for each in made.plan.findings} == {"host.roce"}
     assert 'nmlx5_core -p "max_vfs=8,8 pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1"' in made.plan.findings[0].hint
     assert 'nmlx5_rdma -p "dscp_force=26"' in made.plan.findings[0].hint
-    unasked = plan(RunContext(spec(raised=True), vcenter, lambda _: None, SystemClock()))
-    assert unasked.plan.findings == ()
-    assert {each.module_options for each in unasked.inventory.hosts} == {None}
+    unreachable = plan(RunContext(spec(raised=True), vcenter, lambda _: None, SystemClock()))
+    assert unreachable.plan.findings == ()
+    assert {each.module_options for each in unreachable.inventory.hosts} == {None}
 
 
 def test_hosts_get_the_drivers_options_and_keep_their_virtual_functions(lab: Lab, vcenter: Gateway) -> None:
@@ -131,4 +131,4 @@ def test_hosts_get_the_drivers_options_and_keep_their_virtual_functions(lab: Lab
     assert [host.module_options for host in seen.hosts if host.ref in used] == [wanted] * len(used)
     assert {port.vfs for host in seen.hosts for port in host.nics} == {8}
     assert not any(host.maintenance for host in seen.hosts)
-    assert not labs.brought(cluster_spec, lab, vcenter).acted
+    assert not labs.brought(cluster_spec, lab, vcenter).applied

@@ -60,7 +60,7 @@ def book(home: Path, *steps: str) -> Playbook:
 def brought(wanted: Playbook, shell: SshShell) -> bool:
     """Converge, and see that nothing lacks then; return whether anything was changed."""
     done = converge(wanted, shell, FACTS, list[object]().append)
-    assert not check(wanted, shell, FACTS).lacking
+    assert not check(wanted, shell, FACTS).pending
     return done.changed
 
 

@@ -86,7 +86,7 @@ def test_a_package_fails_to_install_until_it_is_mended(site: Site, guest: Any) -
     with site.shell(guest) as shell:
         with pytest.raises(GuestError, match="numactl"):
             shell.run(install)
-        faults.mend_package(site.home, guest._moId, "numactl")
+        faults.repair_package(site.home, guest._moId, "numactl")
         shell.run(install)
         assert shell.ask({"it": "numactl --hardware"})["it"].ok
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.integration import guests, labs
 from tests.integration.guests import Site, finished, published, running, traces
-from tests.waiting import PATIENCE_S, until
+from tests.waiting import EXIT_TIMEOUT_S, until
 from vsphere_ml.core.errors import GuestError, NotPossible
 from vsphere_ml.lab import server
 
@@ -76,7 +76,7 @@ def test_what_a_guest_does_stays_in_the_guest(site: Site, guest: Any) -> None:
 def test_a_reboot_keeps_the_disk_and_gives_another_boot_id(site: Site, guest: Any) -> None:
     with site.shell(guest) as shell:
         shell.write("/etc/kept", "yes")
-        shell.reboot(PATIENCE_S)
+        shell.reboot(EXIT_TIMEOUT_S)
         assert shell.ask({"kept": "cat /etc/kept"})["kept"].text == "yes"
 
 

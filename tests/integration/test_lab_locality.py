@@ -10,7 +10,7 @@ from tests.integration import labs
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load_text
 from vsphere_ml.flows.cluster.destroy import destroy
-from vsphere_ml.flows.cluster.plan import look
+from vsphere_ml.flows.cluster.plan import read_site
 from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.lab.server import topology_file
 
@@ -46,7 +46,7 @@ def test_every_node_ends_beside_the_gpu_that_esxi_chose_or_is_named(lab: Lab, no
     spec, clock, vcenter = load_text(text), SystemClock(), labs.gateway(lab)
     try:
         report = labs.brought(spec, lab, vcenter)
-        seen = look(RunContext(spec, vcenter, lambda _: None, clock), why="first")
+        seen = read_site(RunContext(spec, vcenter, lambda _: None, clock), why="first")
         destroy(RunContext(spec, vcenter, lambda _: None, clock), approve=lambda _: True)
     finally:
         vcenter.close()

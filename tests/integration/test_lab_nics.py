@@ -135,7 +135,7 @@ def test_a_node_gets_the_nic_it_asks_for_and_keeps_it(name: str, lab: Lab, vcent
         settings = [vm.settings for vm in seen.vms if vm.settings is not None]
         macs = [card.mac for each in settings for card in each.devices if isinstance(card, EthernetCard)]
         assert len(set(macs)) == len(macs)
-        assert not labs.brought(cluster_spec, lab, vcenter).acted
+        assert not labs.brought(cluster_spec, lab, vcenter).applied
     finally:
         assert destroy(RunContext(cluster_spec, vcenter, lambda _: None, SystemClock()), approve=lambda _: True).done
 
@@ -144,7 +144,7 @@ def planned(spec: ClusterSpec, lab: Lab, vcenter: Gateway) -> PlacedPlan:
     """Return the plan of a run that may make hosts ready."""
     session, clock = labs.sign_in(lab), SystemClock()
     try:
-        host_session = HostSession(hosts=EsxHosts(session, pause_s=0.05), tell=lambda _: None)
+        host_session = HostSession(hosts=EsxHosts(session, pause_s=0.05), notify=lambda _: None)
         return plan(
             RunContext(spec, vcenter, lambda _: None, clock), ready=HostConfiguration(spec, host_session, clock)
         )

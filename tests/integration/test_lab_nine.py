@@ -59,7 +59,7 @@ def agreed(vcenter: Gateway) -> OfferedProfiles:
 def test_vcenter_counts_and_vsml_comes_to_the_same(vcenter: Gateway) -> None:
     found = agreed(vcenter)
     assert {each.sharing for each in found.hosts} == {"timeSliced", "mig", "group", "DirectPath"}
-    assert any(each.told is not None and each.told.consumed for each in found.hosts)
+    assert any(each.reported is not None and each.reported.consumed for each in found.hosts)
     left = {(each.cluster, each.name): each.free for each in found.clusters}
     assert left["gpu", "grid_a100-40c"] == 5
     assert left["direct", "A100 PCIe 40GB, label left"] == 1

@@ -75,7 +75,7 @@ def test_guests_become_what_the_playbooks_say_and_stay_so(guests: list[tuple[Ssh
         for book, selection in BOOKS:
             done = converge(book, shell, facts, ignore, selection)
             assert done.changed
-            assert not check(book, shell, facts, selection).lacking
+            assert not check(book, shell, facts, selection).pending
             assert not converge(book, shell, facts, ignore, selection).changed
 
 
@@ -96,4 +96,4 @@ def test_a_node_that_shows_another_host_key_is_not_gone_to(guests: list[tuple[Ss
     for book, selection in BOOKS:
         converge(book, shell, facts, ignore, selection)
     (mesh,) = [each for each in verify(shell, facts, WANTED) if each.fact == "SSH mesh"]
-    assert (mesh.verdict, mesh.evidence.rpartition(": ")[2]) == ("lacking", "node-2")
+    assert (mesh.verdict, mesh.evidence.rpartition(": ")[2]) == ("failed", "node-2")

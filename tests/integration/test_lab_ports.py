@@ -9,7 +9,7 @@ import pytest
 from tests.integration import labs
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load_text
-from vsphere_ml.flows.cluster.plan import compare, look
+from vsphere_ml.flows.cluster.plan import compare, read_site
 from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.lab.server import topology_file
 
@@ -31,7 +31,7 @@ def test_new_vms_that_find_too_few_ports_are_a_finding_before_they_are_cloned(tm
         try:
             for nodes, found in ((2, False), (3, True)):  # two ports are the template's and the other VM's
                 spec = load_text(labs.cluster_file("few", cluster="gpu", gpu=gpu, nodes=nodes))
-                seen = look(RunContext(spec, vcenter, lambda _: None, SystemClock()), why="first")
+                seen = read_site(RunContext(spec, vcenter, lambda _: None, SystemClock()), why="first")
                 mgmt = next(each for each in seen.networks if each.name == "vm-mgmt")
                 assert (mgmt.ports, mgmt.free_ports) == (4, 2)
                 codes = {each.code for each in compare(spec, seen).plan.findings}

@@ -68,7 +68,7 @@ def test_a_lab_gives_a_record_again(lab: Lab, recorded: tuple[SiteRecord, Invent
         told = [(len(host.gpus), len(host.nics), host.version, host.profiles) for host in seen.hosts]
         signed_in = session.connect(replay.address, "anybody", "at all", ca_file=replay.ca_file)
         with pytest.raises(VsmlError) as caught:
-            Gateway(signed_in).look(Scope(datacenter="lab-dc"))
+            Gateway(signed_in).read_site(Scope(datacenter="lab-dc"))
         signed_in.close()
     finally:
         server.stop_lab("replay")

@@ -74,8 +74,8 @@ def test_a_cluster_of_this_kind_is_made_to_the_last_seat_and_kept(name: str, vce
     try:
         made = brought(spec, vcenter)
         assert made.done, made.error and made.error.details
-        assert len({placement.host for placement in made.lacking.placements}) == 2
-        assert not brought(spec, vcenter).acted
+        assert len({placement.host for placement in made.pending.placements}) == 2
+        assert not brought(spec, vcenter).applied
     finally:
         assert destroy(RunContext(spec, vcenter, lambda _: None, SystemClock()), approve=lambda _: True).done
 
@@ -85,7 +85,7 @@ def test_one_more_than_the_hosts_can_take_is_refused_before_anything_is_made(nam
     with pytest.raises(NotPossible) as refusal:
         brought(wish(name, more=1), vcenter)
     assert refusal.value.code == "placement.infeasible"
-    assert not [vm for vm in vcenter.look(Scope(owner=name)).vms if vm.cluster_mark == name]
+    assert not [vm for vm in vcenter.read_site(Scope(owner=name)).vms if vm.cluster_mark == name]
 
 
 def test_sizes_are_mixed_on_a_gpu_where_the_host_mixes_them(vcenter: Gateway) -> None:
@@ -97,7 +97,7 @@ def test_sizes_are_mixed_on_a_gpu_where_the_host_mixes_them(vcenter: Gateway) ->
     try:
         assert brought(first, vcenter).done
         assert brought(small, vcenter).done
-        site = vcenter.look(Scope(cluster="mixed", owner="mixed"))
+        site = vcenter.read_site(Scope(cluster="mixed", owner="mixed"))
         users = Counter(len(gpu.used_by) for host in site.hosts for gpu in host.gpus if host.name.startswith("mixed"))
         assert users[2] == 2, "both sizes on the first GPU of each host, which consolidates"
     finally:

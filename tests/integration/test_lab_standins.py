@@ -80,13 +80,13 @@ def shipped(home: Path, name: str) -> Playbook:
 def test_a_playbook_converges_and_then_lacks_nothing(guest: Guest, shell: SshShell, name: str) -> None:
     wanted = shipped(guest.home, name)
     assert converge(wanted, shell, FACTS, list[object]().append).changed
-    assert check(wanted, shell, FACTS).lacking == ()
+    assert check(wanted, shell, FACTS).pending == ()
 
 
 def test_it_is_all_there_after_a_reboot(guest: Guest, shell: SshShell) -> None:
     shell.reboot(30.0)
     for name in ("base", "roce", "driver"):
-        assert check(shipped(guest.home, name), shell, FACTS).lacking == ()
+        assert check(shipped(guest.home, name), shell, FACTS).pending == ()
 
 
 def test_verify_says_lab_with_every_fact(guest: Guest, shell: SshShell) -> None:

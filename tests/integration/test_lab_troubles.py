@@ -17,7 +17,7 @@ from tests.integration.guests import Site, finished, published, running
 from tests.waiting import until
 from vsphere_ml.core.errors import ConfigError, GuestError
 from vsphere_ml.guest import firstboot
-from vsphere_ml.lab.guests import faults, machine, seen, troubles
+from vsphere_ml.lab.guests import fault_kinds, faults, machine, seen
 from vsphere_ml.ssh.keys.host_keys import read_key
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ def test_a_rate_is_shown_and_ends_with_the_power(site: Site, guest: Any) -> None
     site.answering(guest)
 
 
-@pytest.mark.parametrize("kind", [name for name, kind in troubles.KINDS.items() if kind.end])
+@pytest.mark.parametrize("kind", [name for name, kind in fault_kinds.KINDS.items() if kind.end])
 def test_each_fault_that_lasts_is_shown_until_it_is_ended(kind: str, site: Site, guest: Any) -> None:
-    more = ["--package", "numactl"] if troubles.KINDS[kind].needs_package else []
+    more = ["--package", "numactl"] if fault_kinds.KINDS[kind].needs_package else []
     shown = f"{kind} (numactl)" if more else kind
     assert vsml(site, "fault", "node-1", kind, *more)["data"]["guest"]["faults"] == [shown]
     assert of(site, guest)["faults"] == [shown]
@@ -124,15 +124,15 @@ def test_a_slow_guest_is_held_up_again_and_again_until_it_is_fast(site: Site, gu
     try:
         for state in "TSTS":  # stopped, and awake again
             wanted = {state}
-            until(lambda: pace(site, guest) == wanted, "it is not held up")  # noqa: B023 - called at once
+            until(lambda: limits(site, guest) == wanted, "it is not held up")  # noqa: B023 - called at once
         until(lambda: says_yes(site, guest), "it does not answer at all")
     finally:
         faults.fast(site.home, guest._moId)
     until(lambda: "slow" not in "".join(processes(site, guest).values()), "it stays slow")
-    until(lambda: pace(site, guest) == {"S"}, "sshd does not sleep")
+    until(lambda: limits(site, guest) == {"S"}, "sshd does not sleep")
 
 
-def pace(site: Site, guest: Any) -> set[str]:
+def limits(site: Site, guest: Any) -> set[str]:
     """Return the states of the guest's servers, as ps has them: T is stopped."""
     of_sshd = [pid for pid, line in processes(site, guest).items() if "sshd -D" in line or "/usr/sbin/sshd" in line]
     return {Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for pid in of_sshd[:1]}

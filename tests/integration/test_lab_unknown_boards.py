@@ -12,7 +12,7 @@ from vsphere_ml.config.load import load_text
 from vsphere_ml.core.catalog.boards import BOARDS
 from vsphere_ml.core.rules import check
 from vsphere_ml.core.rules.reasons import RejectReason
-from vsphere_ml.flows.cluster.plan import compare, look
+from vsphere_ml.flows.cluster.plan import compare, read_site
 from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.lab.server import topology_file
 
@@ -51,7 +51,7 @@ def test_a_cluster_of_new_boards_and_new_nics_is_provisioned(lab: Lab) -> None:
     try:
         report = labs.brought(spec, lab, vcenter)
         assert report.done, report.error
-        assert not labs.brought(spec, lab, vcenter).acted
+        assert not labs.brought(spec, lab, vcenter).applied
     finally:
         vcenter.close()
 
@@ -64,7 +64,7 @@ def test_hosts_without_the_vgpu_manager_are_named_for_that(tmp_path: Path) -> No
         vcenter = labs.gateway(bare)
         try:
             spec = load_text(labs.cluster_file("bare", cluster="gpu", gpu='{ profile = "A100-40C" }'))
-            seen = look(RunContext(spec, vcenter, lambda _: None, SystemClock()), why="first")
+            seen = read_site(RunContext(spec, vcenter, lambda _: None, SystemClock()), why="first")
             assert {host.vgpu_manager for host in seen.hosts} == {""}
             error = compare(spec, seen).placement_error
             assert error is not None
@@ -78,7 +78,7 @@ def test_how_many_vgpus_a_vm_may_have_is_asked_of_the_hosts(lab: Lab) -> None:
     try:
         for count, most in ((4, None), (5, 16)):
             spec = load_text(wish(f'{{ profile = "{PROFILE.format(12)}", count = {count} }}', nic='{ kind = "none" }'))
-            seen = look(RunContext(spec, vcenter, lambda _: None, SystemClock()), why="first")
+            seen = read_site(RunContext(spec, vcenter, lambda _: None, SystemClock()), why="first")
             assert {host.most_vgpus for host in seen.hosts} == {most}
     finally:
         vcenter.close()

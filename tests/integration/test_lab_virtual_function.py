@@ -35,9 +35,9 @@ def test_the_playbook_builds_the_driver_and_converges_where_the_port_is_the_host
         roce = playbook.load(playbook.find("roce", guest.home), values=VALUES)
         shell.write("/etc/apt/sources.list.d/lab.list", "deb [trusted=yes] file:/opt/vsml-lab ./\n")
         shell.run("apt-get update && apt-get install -y doca-ofed && ofed_info -s")
-        assert "OFED" in [each.step for each in check(roce, shell, facts(NicKind.SRIOV)).lacking]
+        assert "OFED" in [each.step for each in check(roce, shell, facts(NicKind.SRIOV)).pending]
         with pytest.raises(GuestError) as refused:
             converge(roce, shell, facts(NicKind.PASSTHROUGH), lambda _event: None)
         assert refused.value.code == "guest.step-failed"
         assert converge(roce, shell, facts(NicKind.SRIOV), lambda _event: None).changed
-        assert check(roce, shell, facts(NicKind.SRIOV)).lacking == ()
+        assert check(roce, shell, facts(NicKind.SRIOV)).pending == ()

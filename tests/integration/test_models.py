@@ -12,10 +12,10 @@ import pytest
 from vsphere_ml.bench.launch import remote_job
 from vsphere_ml.lab import runtime
 
-LACKING = runtime.missing_need()
+PENDING = runtime.missing_need()
 pytestmark = [
     pytest.mark.lab,
-    pytest.mark.skipif(LACKING is not None, reason=f"no TensorFlow and Horovod to train with: {LACKING}"),
+    pytest.mark.skipif(PENDING is not None, reason=f"no TensorFlow and Horovod to train with: {PENDING}"),
     pytest.mark.timeout(3600),  # the runtime is built the first time
 ]
 

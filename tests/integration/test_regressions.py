@@ -15,7 +15,7 @@ from pyVim.task import WaitForTask
 from pyVmomi import vim
 
 from tests.contract.vcenter_contract import PROFILE, SOURCE, Rig, rig
-from tests.fakes.wishes import cluster, node, nodes
+from tests.fakes.requirements import cluster, node, nodes
 from tests.integration import labs
 from tests.integration.test_attribute_access import everything
 from vsphere_ml.core.errors import NotPossible
@@ -77,7 +77,7 @@ def planned(spec: ClusterSpec, site: Inventory) -> Plan:
 
 
 def site_of(rig: Rig, spec: ClusterSpec) -> Inventory:
-    return rig.vcenter.look(Scope(owner=spec.name, vms=frozenset({SOURCE, *(each.name for each in spec.nodes)})))
+    return rig.vcenter.read_site(Scope(owner=spec.name, vms=frozenset({SOURCE, *(each.name for each in spec.nodes)})))
 
 
 def cards(rig: Rig, name: str) -> list[EthernetCard]:
@@ -102,7 +102,7 @@ def test_two_vgpus_go_in_one_spec_with_negative_keys_of_their_own(rig: Rig, sess
 def test_hardware_is_upgraded_before_devices_are_attached(rig: Rig) -> None:
     """kubernetes-sigs/cluster-api-provider-vsphere#1749: to attach first deadlocks, as the version is too low."""
     rig.do(rig.clone("n-1"))
-    group, roce = rig.look().hosts[0].groups[0], rig.network("roce")
+    group, roce = rig.read_site().hosts[0].groups[0], rig.network("roce")
     attach = AttachDevices(vm="n-1", add=(WantGroup(group=group, network=roce.ref, network_name=roce.name),))
     assert rig.refused(attach)
     spec = cluster(1, name=rig.cluster)
@@ -116,7 +116,7 @@ def test_hardware_is_upgraded_before_devices_are_attached(rig: Rig) -> None:
 
 def test_an_automatic_function_is_the_function(rig: Rig, session: Session) -> None:
     """hashicorp/terraform-provider-vsphere#2307: the prefix `Automatic-` made a difference that never went away."""
-    port, roce = rig.look().hosts[0].nics[0].address, rig.network("roce")
+    port, roce = rig.read_site().hosts[0].nics[0].address, rig.network("roce")
     rig.equip("n-1", WantSriov(physical_function=port, network=roce.ref, network_name=roce.name))
     (card,) = [
         each
@@ -160,7 +160,7 @@ def test_clones_made_at_once_have_macs_of_their_own(rig: Rig) -> None:
 
 def test_mmio_space_comes_from_the_gpus_and_never_from_the_vms_memory(rig: Rig) -> None:
     """ray-project/ray#48269: a size that was fixed, or followed the VM's memory, was wrong for other GPUs."""
-    site = rig.look()
+    site = rig.read_site()
     for gpus, space in ((1, "128"), (2, "256"), (4, "512")):
         for memory in (gib(32), gib(512)):
             wanted = node("n-1", cpus=4, memory=memory, gpu=GpuRequest(profile="A100-40C", count=gpus))
@@ -178,7 +178,7 @@ def test_pools_of_one_name_are_refused_with_their_paths(rig: Rig, session: Sessi
             pool.CreateResourcePool(name="ml", spec=spec)
         wanted = cluster(1, location=replace(cluster(1).location, pool="ml"))
         with pytest.raises(NotPossible) as caught:
-            solve(wanted, rig.look())
+            solve(wanted, rig.read_site())
         assert caught.value.code == "site.ambiguous"
         for team in ("team-a", "team-b"):
             assert f"/lab-dc/host/gpu/Resources/{team}/ml" in str(caught.value)
@@ -207,6 +207,6 @@ def test_memory_is_reserved_and_locked_in_one_spec_and_read_back(rig: Rig, sessi
     )
     WaitForTask(raw(session, "node-1").ReconfigVM_Task(unlocked))
     spec = cluster(nodes(1, cpus=8), name=rig.cluster)
-    missing = [words for each in planned(spec, site_of(rig, spec)).changes for words in getattr(each, "lacks", ())]
+    missing = [words for each in planned(spec, site_of(rig, spec)).changes for words in getattr(each, "drift", ())]
     wanted = {"memory reservation not locked → locked", "memory reservation 0 B → 64 GiB"}
     assert {f"{words} (rule memory-reserved)" for words in wanted} <= set(missing)

@@ -52,9 +52,9 @@ QUESTIONS = (
 def test_a_host_that_does_not_answer_one_question_costs_itself_only(between: Proxy, question: str) -> None:
     gateway = between.gateway()
     scope = Scope(direct_path=True, pvrdma=True, roce=True)
-    before = {host.name: host for host in gateway.look(scope).hosts}
+    before = {host.name: host for host in gateway.read_site(scope).hosts}
     with between.breaking(question, SILENT["not connected"]):
-        site = gateway.look(scope)
+        site = gateway.read_site(scope)
     gateway.close()
     silent = [host for host in site.hosts if host.no_answer]
     assert [host.connected for host in silent] == [False]
@@ -88,16 +88,16 @@ def test_a_site_without_a_host_that_answers_says_why_of_each(between: Proxy) -> 
 
 def test_a_host_that_keeps_vcenter_waiting_costs_itself_only(between: Proxy) -> None:
     gateway = between.gateway(timeout_s=3)
-    ref = gateway.look(Scope()).hosts[1].ref
+    ref = gateway.read_site(Scope()).hosts[1].ref
     with between.breaking("RetrieveVendorDeviceGroupInfo", proxy.late, nth=None, words=f"-{ref}<"):
-        site = gateway.look(Scope())
+        site = gateway.read_site(Scope())
     gateway.close()
     assert [host.ref for host in site.hosts if host.no_answer] == [ref]
 
 
 def test_a_look_at_the_hosts_themselves_goes_on_without_one(between: Proxy) -> None:
     gateway, session = between.gateway(), between.sign_in()
-    refs = [host.ref for host in gateway.look(Scope()).hosts]
+    refs = [host.ref for host in gateway.read_site(Scope()).hosts]
     with between.breaking("QueryConfiguredModuleOptionString", SILENT["not reachable"]):
         seen = EsxHosts(session).see(refs)
     gateway.close()
@@ -109,7 +109,7 @@ def test_a_look_at_the_hosts_themselves_goes_on_without_one(between: Proxy) -> N
 def test_a_value_that_an_enumeration_of_the_api_does_not_have_is_carried(between: Proxy) -> None:
     gateway, session = between.gateway(), between.sign_in()
     with between.breaking("RetrievePropertiesEx", proxy.rewritten(">connected<", ">quiesced<"), nth=None):
-        site = gateway.look(Scope())
+        site = gateway.read_site(Scope())
         seen = EsxHosts(session).see([host.ref for host in site.hosts])
     gateway.close()
     session.close()
@@ -120,7 +120,7 @@ def test_a_value_that_an_enumeration_of_the_api_does_not_have_is_carried(between
 def test_a_component_of_an_unknown_kind_is_carried_and_named(between: Proxy) -> None:
     gateway = between.gateway()
     with between.breaking("RetrieveVendorDeviceGroupInfo", proxy.rewritten(">sriovNic<", ">quantumNic<"), nth=None):
-        site = gateway.look(Scope())
+        site = gateway.read_site(Scope())
     gateway.close()
     kinds = {part.kind for host in site.hosts for group in host.groups for part in group.components}
     assert ComponentKind("quantumNic") in kinds

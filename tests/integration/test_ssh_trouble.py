@@ -117,7 +117,7 @@ class TestTrouble:
             shell.run("mount --bind /bin/true /run/guest/bin/systemctl")
             error = failure(lambda: shell.reboot(20))
             shell.run("umount /run/guest/bin/systemctl")
-        assert error.code == "guest.not-back"
+        assert error.code == "guest.reboot-timeout"
         assert "not rebooted" in error.message
         assert clock.seconds == 20
 

@@ -71,7 +71,7 @@ def test_a_missing_privilege_is_named_with_its_object(lab: Lab, rig: Rig) -> Non
 def test_a_look_that_is_refused_says_so(lab: Lab, rig: Rig) -> None:
     control.fail(lab, "RetrievePropertiesEx", "NoPermission")
     with pytest.raises(VSphereError) as caught:
-        rig.look()
+        rig.read_site()
     assert caught.value.code == "vsphere.no-permission"
 
 
@@ -96,13 +96,13 @@ def test_a_restart_in_the_middle_ends_the_change_with_a_word_on_what_to_do(lab: 
 
 
 def test_a_write_that_breaks_is_not_repeated_blindly(lab: Lab, rig: Rig) -> None:
-    rig.look()
-    folders = {folder.path for folder in rig.look().folders}
+    rig.read_site()
+    folders = {folder.path for folder in rig.read_site().folders}
     control.restart(lab, down_ms=0)
     time.sleep(0.5)
     code = [error.code if error else None for error in rig.settle(CreateFolder(path="f", marks=Marks(cluster="c")))]
     assert code in (["vcenter.interrupted"], [None])
-    made = {folder.path for folder in rig.look().folders} - folders
+    made = {folder.path for folder in rig.read_site().folders} - folders
     assert made == ({"f"} if code == [None] else set())
 
 
@@ -138,8 +138,8 @@ def test_waiting_ends_when_its_time_is_over(lab: Lab, rig: Rig) -> None:
 
 
 def test_a_look_asks_nothing_newer_than_the_server(lab: Lab, rig: Rig) -> None:
-    assert rig.vcenter.look(Scope(devices=False)).hosts[0].gpus  # the lean read shows GPUs, without their places
-    assert not rig.vcenter.look(Scope(devices=False)).hosts[0].pci
+    assert rig.vcenter.read_site(Scope(devices=False)).hosts[0].gpus  # the lean read shows GPUs, without their places
+    assert not rig.vcenter.read_site(Scope(devices=False)).hosts[0].pci
 
 
 def test_a_vm_that_changed_hands_after_the_look_is_not_deleted(lab: Lab, rig: Rig) -> None:

@@ -13,7 +13,7 @@ import pytest
 from pyVmomi import vim
 
 from tests.integration import labs, proxy
-from tests.waiting import PATIENCE_S, until
+from tests.waiting import EXIT_TIMEOUT_S, until
 from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.model.marks import LOCK_FOLDER
 from vsphere_ml.core.plan.changes import CreateFolder, Marks
@@ -44,7 +44,7 @@ def session(lab: Lab) -> Iterator[Session]:
 @pytest.fixture
 def gateway(lab: Lab) -> Iterator[Gateway]:
     made = labs.gateway(lab)
-    made.look(Scope())
+    made.read_site(Scope())
     yield made
     made.close()
 
@@ -75,7 +75,7 @@ def this_machine() -> dict[str, Any]:
 
 
 def locks(gateway: Gateway) -> list[str]:
-    return [each.path for each in gateway.look(Scope()).folders if each.path.startswith(LOCK_FOLDER)]
+    return [each.path for each in gateway.read_site(Scope()).folders if each.path.startswith(LOCK_FOLDER)]
 
 
 def test_a_live_lock_keeps_others_out_and_names_its_holder(gateway: Gateway, session: Session) -> None:
@@ -125,7 +125,7 @@ def test_the_lock_is_taken_where_the_answer_that_made_its_folder_is_lost(
     monkeypatch.setattr(lock, "_UNSIGNED_S", 1.0)
     with proxy.before(lab) as between:
         gateway = between.gateway()
-        gateway.look(Scope())
+        gateway.read_site(Scope())
         with between.breaking("CreateFolder", trouble) as rule, gateway.hold(CLUSTER):
             assert rule.done == 1
             assert locks(gateway) == [LOCK_FOLDER + CLUSTER]
@@ -191,12 +191,12 @@ def test_nothing_is_changed_any_more_once_the_lock_is_lost(
             if child.name == LOCK_FOLDER + CLUSTER:
                 child.Destroy_Task()
         assert gateway._lock is not None
-        gateway._lock._lost.wait(PATIENCE_S)
+        gateway._lock._lost.wait(EXIT_TIMEOUT_S)
         task = gateway.start(CreateFolder(path="late", marks=Marks(cluster=CLUSTER)))
-        (update,) = gateway.wait([task], PATIENCE_S)
+        (update,) = gateway.wait([task], EXIT_TIMEOUT_S)
         assert update.error is not None
         assert update.error.code == "lock.lost"
-    assert "late" not in {folder.path for folder in gateway.look(Scope()).folders}
+    assert "late" not in {folder.path for folder in gateway.read_site(Scope()).folders}
 
 
 def test_the_lock_is_given_back_when_its_work_fails(gateway: Gateway) -> None:

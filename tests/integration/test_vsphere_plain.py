@@ -90,7 +90,7 @@ def settle(gateway: Gateway, change: Change) -> VsmlError | None:
 
 
 def test_a_look_reads_a_site_without_gpus(gateway: Gateway) -> None:
-    site = gateway.look(SCOPE)
+    site = gateway.read_site(SCOPE)
     assert site.datacenter == "DC0"
     assert [host.name for host in site.hosts if host.cluster] == ["DC0_C0_H0", "DC0_C0_H1", "DC0_C0_H2"]
     assert [host.gpus for host in site.hosts] == [()] * 4
@@ -100,7 +100,7 @@ def test_a_look_reads_a_site_without_gpus(gateway: Gateway) -> None:
 
 def test_a_vm_is_cloned_marked_ruled_run_and_deleted(gateway: Gateway) -> None:
     assert settle(gateway, CreateFolder(path="a/b", marks=Marks(cluster="plain"))) is not None  # nothing seen yet
-    site = gateway.look(SCOPE)
+    site = gateway.read_site(SCOPE)
     host = next(each for each in site.hosts if each.cluster)
     source = next(each for each in site.vms if each.name == "DC0_H0_VM0")
     network = next(each for each in site.networks if each.name == "DC0_DVPG0")
@@ -134,7 +134,7 @@ def test_a_vm_is_cloned_marked_ruled_run_and_deleted(gateway: Gateway) -> None:
     with gateway.hold("plain"):
         assert settle(gateway, PowerOn(vm="n-1")) is None
     assert settle(gateway, MakeRule(cluster=cluster.ref, name="apart", vms=("n-1",))) is None
-    after = gateway.look(SCOPE)
+    after = gateway.read_site(SCOPE)
     (vm,) = [each for each in after.vms if each.cluster_mark == "plain"]
     assert (vm.name, vm.node_mark, vm.powered_on, vm.cpus, vm.memory) == ("n-1", "n-1", True, 2, gib(1))
     assert vm.settings is not None
@@ -149,6 +149,6 @@ def test_a_vm_is_cloned_marked_ruled_run_and_deleted(gateway: Gateway) -> None:
         DeleteFolder(path="a"),
     )
     assert [settle(gateway, change) for change in undo] == [None] * len(undo)
-    last = gateway.look(SCOPE)
+    last = gateway.read_site(SCOPE)
     assert {each.name for each in last.vms} == {each.name for each in site.vms}
     assert last.folders == site.folders

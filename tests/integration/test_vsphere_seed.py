@@ -49,7 +49,7 @@ def rig_of_whole_nics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]
 
 
 def test_a_look_at_an_older_vcenter_asks_nothing_newer_than_it(rig: Rig) -> None:
-    site = rig.look()
+    site = rig.read_site()
     (host,) = site.hosts
     assert (site.api_version, host.version) == ("7.0.2.0", "7.0.2")
     assert host.groups == ()
@@ -64,11 +64,11 @@ def run_with(rig: Rig, nic: WantedDevice) -> NicPort:
     rig.do(rig.clone("n-1"))
     rig.do(AttachDevices(vm="n-1", add=(rig.nic(), WantVgpu(profile=PROFILE), nic)))
     rig.do(PowerOn(vm="n-1"))
-    return rig.look().hosts[0].nics[0]
+    return rig.read_site().hosts[0].nics[0]
 
 
 def test_a_vm_with_a_virtual_function_of_the_nic_next_to_its_gpu_runs(rig: Rig) -> None:
-    network, port = rig.network("roce"), rig.look().hosts[0].nics[0]
+    network, port = rig.network("roce"), rig.read_site().hosts[0].nics[0]
     assert (port.vfs, port.vf_holders, port.bits_per_s) == (8, (), 100e9)
     wanted = WantSriov(physical_function=port.address, network=network.ref, network_name=network.name)
     after = run_with(rig, wanted)
@@ -77,7 +77,7 @@ def test_a_vm_with_a_virtual_function_of_the_nic_next_to_its_gpu_runs(rig: Rig) 
 
 def test_a_vm_with_the_whole_nic_next_to_its_gpu_runs(rig_of_whole_nics: Rig) -> None:
     rig = rig_of_whole_nics
-    host = rig.look().hosts[0]
+    host = rig.read_site().hosts[0]
     port, function = host.nics[0], host.pci[host.nics[0].address]
     assert (port.passthrough, port.held_by, bool(port.system_id)) == (True, None, True)
     after = run_with(

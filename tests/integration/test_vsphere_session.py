@@ -143,20 +143,20 @@ def self_signed(lab: Lab) -> tuple[Path, Path]:
 
 def test_an_expired_session_is_renewed_for_reading_and_for_writing(lab: Lab) -> None:
     gateway = labs.gateway(lab)
-    before = gateway.look(Scope())
+    before = gateway.read_site(Scope())
     control.expire(lab)
-    assert gateway.look(Scope()) == before
+    assert gateway.read_site(Scope()) == before
     control.expire(lab)
     with gateway.hold("renewed"):
-        assert "vsml-lock-renewed" in {folder.path for folder in gateway.look(Scope()).folders}
+        assert "vsml-lock-renewed" in {folder.path for folder in gateway.read_site(Scope()).folders}
     gateway.close()
 
 
 def test_a_look_survives_a_restart_of_vcenter(lab: Lab) -> None:
     gateway = labs.gateway(lab)
-    before = gateway.look(Scope())
+    before = gateway.read_site(Scope())
     control.restart(lab, down_ms=700)
-    assert gateway.look(Scope()).hosts == before.hosts
+    assert gateway.read_site(Scope()).hosts == before.hosts
     gateway.close()
 
 
@@ -165,7 +165,7 @@ def test_the_password_and_the_session_never_reach_the_trace(lab: Lab, tmp_path: 
     made = labs.sign_in(lab, trace=path)
     key = made.stub.GetSessionId()
     gateway = Gateway(made)
-    gateway.look(Scope())
+    gateway.read_site(Scope())
     gateway.close()
     text = path.read_text()
     assert "--> " in text

@@ -41,7 +41,7 @@ def test_the_slowest_tests_and_each_ring_are_told(
 ) -> None:
     (tmp_path / "unit.xml").write_text(REPORT)
     ring = rings.Ring("unit", 1, 65.0, dict(rings.durations(tmp_path / "unit.xml")))
-    rings.tell([rings.Ring("lint", 0, 3.9), ring], ["e2e"])
+    rings.notify([rings.Ring("lint", 0, 3.9), ring], ["e2e"])
     lines = [line.split() for line in capsys.readouterr().out.splitlines() if line]
     assert lines[1:3] == [
         ["62.2", "s", "tests.unit.test_it::test_slow[a", "b]"],
@@ -108,6 +108,6 @@ def test_many_failures_or_other_trouble_are_not_tried_again(
 
 
 def test_what_passed_only_when_tried_again_is_told_at_the_end(rings: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    rings.tell([rings.Ring("e2e", 0, 3.0, {"test_it": 1.0}, ["test_it"])], [])
+    rings.notify([rings.Ring("e2e", 0, 3.0, {"test_it": 1.0}, ["test_it"])], [])
     [texts] = [line.split() for line in capsys.readouterr().out.splitlines() if "UNSTEADY," in line]
     assert (texts[0], texts[-1]) == ("e2e", "test_it")

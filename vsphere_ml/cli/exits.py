@@ -87,7 +87,7 @@ def _report_unwritten(shell: Terminal) -> int:
     error = ConfigError(
         f"the answer cannot be written to stdout: {shell.lost.strerror or shell.lost}",
         code="output.unwritable",
-        hint="the command itself came to its end; `vsml status` shows what stands",
+        hint="the command itself completed; `vsml status` shows the result",
     )
     show(shell.err, view.text(error, code=shell.settings.verbose))
     return error.status
@@ -104,7 +104,7 @@ def _interruption(interrupt: KeyboardInterrupt) -> Interruption:
         left = interrupt.left
     else:
         return Interruption("interrupted", code="interrupted")
-    hint = "type the same command again; it goes on from what stands then"
+    hint = "run the same command again to resume"
     return Interruption("interrupted", code="interrupted", hint=hint, details=left)
 
 

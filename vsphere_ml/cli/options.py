@@ -70,15 +70,13 @@ _TYPES: dict[str, Any] = {
         ),
     ],
     "no_color": _flag("--no-color", text="Write without colours; NO_COLOR does the same."),
-    "verbose": _flag("-v", "--verbose", text="Say more on stderr."),
+    "verbose": _flag("-v", "--verbose", text="Print more on stderr."),
     "debug": _flag("--debug", text="Show the traceback of an error."),
     "trace": Annotated[
         Path | None,
-        typer.Option(
-            help="Write every API call to this file, secrets left out.", rich_help_panel=GLOBAL, metavar="FILE"
-        ),
+        typer.Option(help="Log every API call to this file, without secrets.", rich_help_panel=GLOBAL, metavar="FILE"),
     ],
-    "insecure": _flag("--insecure", text="Do not verify vCenter's certificate. Anyone on the way can read along."),
+    "insecure": _flag("--insecure", text="Do not verify vCenter's certificate. Traffic can be intercepted."),
     "tls_ca": Annotated[
         Path | None,
         typer.Option("--tls-ca", help="Trust the CA in this PEM file.", rich_help_panel=GLOBAL, metavar="FILE"),
@@ -93,7 +91,7 @@ _TYPES: dict[str, Any] = {
         float | None,
         typer.Option(
             min=0.1,
-            help="Wait this long for a whole answer of vCenter (60 when not given).",
+            help="Timeout for vCenter API calls (default: 60).",
             rich_help_panel=GLOBAL,
             metavar="SECONDS",
         ),
@@ -101,38 +99,36 @@ _TYPES: dict[str, Any] = {
 }
 # Parameters that several commands share.
 ClusterFile = Annotated[Path, typer.Argument(metavar="[FILE]", help="The cluster file.", show_default="cluster.toml")]
-Yes = Annotated[bool, typer.Option("-y", "--yes", help="Go on without asking.")]
+Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask for confirmation.")]
 Server = Annotated[str | None, typer.Option(metavar="ADDRESS", help="The vCenter: host, host:port or URL.")]
-Username = Annotated[str | None, typer.Option(metavar="USER", help="Who signs in.")]
+Username = Annotated[str | None, typer.Option(metavar="USER", help="User to sign in as.")]
 Lab = Annotated[str | None, typer.Option("--lab", metavar="NAME", help="The lab vCenter of this name.")]
 Datacenter = Annotated[str | None, typer.Option(metavar="NAME", help="The data centre, where there are several.")]
 ClusterFileOption = Annotated[
     Path, typer.Option("-f", "--file", metavar="FILE", help="The cluster file.", show_default="cluster.toml")
 ]
 # For commands whose argument is FILE: `run` and `ssh` have no place for that argument.
-FileAsOption = Annotated[
-    Path | None, typer.Option("-f", "--file", metavar="FILE", help="The cluster file, as an option.")
-]
+FileAsOption = Annotated[Path | None, typer.Option("-f", "--file", metavar="FILE", help="Cluster file, as an option.")]
 OnlyNodes = Annotated[
-    list[str] | None, typer.Option("--only", metavar="NODE", help="This node only; can be given several times.")
+    list[str] | None, typer.Option("--only", metavar="NODE", help="Only this node; repeat the option for several.")
 ]
-_WAIT = "Wait this long for guests that do not answer yet."
+_WAIT = "Wait this long for guests to answer."
 Wait = Annotated[float, typer.Option(min=0, metavar="SECONDS", help=_WAIT)]
 WaitOrNot = Annotated[float, typer.Option(min=0, metavar="SECONDS", help=_WAIT, show_default="ask once")]
 SkipGuests = Annotated[
-    bool, typer.Option("--skip-guests", help="Leave the guests alone, but for the first boot of new ones.")
+    bool, typer.Option("--skip-guests", help="Do not configure guests; new ones still get their first-boot data.")
 ]
 Command = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[COMMAND]...", help="The command, after `--`: one word is a line for the shell."),
+    typer.Argument(metavar="[COMMAND]...", help="The command, after `--`; a single word is run by the shell."),
 ]
 ParallelGuests = Annotated[
     int, typer.Option("--parallel", min=1, max=1024, help="Work in at most this many guests at once.", metavar="N")
 ]
-Refresh = Annotated[bool, typer.Option("--refresh", help="Ask vCenter for addresses that are known already, too.")]
+Refresh = Annotated[bool, typer.Option("--refresh", help="Read all addresses from vCenter again.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and change nothing.")]
 DetailedExitcode = Annotated[
-    bool, typer.Option("--detailed-exitcode", help="Exit with 7 when the site differs, or differed, from the file.")
+    bool, typer.Option("--detailed-exitcode", help="Exit with 7 when the site differs or differed from the file.")
 ]
 Parallel = Annotated[
     int, typer.Option(min=1, max=1024, help="Make at most this many changes at the same time.", metavar="N")

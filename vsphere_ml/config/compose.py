@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Keys: TypeAlias = Mapping[KeyPath, "Written"]
 
 T = TypeVar("T")
-_WHOLE = frozenset({"hosts", "name", "use", "count"})  # of one block, never merged
+_UNMERGED = frozenset({"hosts", "name", "use", "count"})  # of one block, never merged
 
 
 class Written(NamedTuple):
@@ -59,7 +59,7 @@ def compose(blocks: list[tuple[KeyPath, Keys]]) -> Composed:
 
 def flatten_block(at: KeyPath, block: NodeKeys) -> Keys:
     """Return the keys of a block, each under its path inside the block and with the place it was written at."""
-    return dict(_flatten_table(((key, value) for key, value in _written_keys(block) if key not in _WHOLE), (), at))
+    return dict(_flatten_table(((key, value) for key, value in _written_keys(block) if key not in _UNMERGED), (), at))
 
 
 def _flatten_table(table: Iterable[tuple[str, Any]], inside: KeyPath, at: KeyPath) -> Iterator[tuple[KeyPath, Written]]:

@@ -70,7 +70,7 @@ def _syntax(error: toml.NotToml, text: str, file: str) -> Problem:
         line=error.line,
         key="",
         message=f"not TOML: {what[:1].lower()}{what[1:]}{column}",
-        hint='text stands in quotes, such as name = "train"' if what.startswith("Invalid value") else "",
+        hint='put text in quotes, such as name = "train"' if what.startswith("Invalid value") else "",
     )
 
 
@@ -83,7 +83,7 @@ def _duplicate_hint(error: toml.NotToml, text: str) -> str:
     others = (_HEADER.match(each) for each in text.splitlines()[: (error.line or 1) - 1])
     bounds = {len(each[1]) for each in others if each and each[2] == header[2]}
     if bounds == {3 - len(header[1])}:
-        return f"`{clip(header[2])}` stands in single and in double brackets; write the same ones everywhere"
+        return f"`{clip(header[2])}` is written with single and with double brackets; use one form"
     return "this table is there twice; leave one of them out, or write both as one"
 
 

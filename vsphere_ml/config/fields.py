@@ -47,7 +47,7 @@ _SETTINGS = 256  # of one table: each node of a block carries them
 
 def refuse(message: str, hint: str = "") -> NoReturn:
     """Refuse a value with a sentence of ours."""
-    raise PydanticCustomError(OURS, "{told}", {"told": message, "hint": hint})
+    raise PydanticCustomError(OURS, "{message}", {"message": message, "hint": hint})
 
 
 def value_kind(value: object) -> str:

@@ -74,7 +74,7 @@ class _Sections:
 
     def needed(self, name: str, model: type[T], example: str) -> T | None:
         """Return a table; its lack is a mistake."""
-        if name not in self.raw and not self.mistakes.told((name,)):
+        if name not in self.raw and not self.mistakes.is_reported((name,)):
             self.mistakes.add((name,), "is missing", example)
         return self.one(name, model)
 
@@ -88,7 +88,7 @@ class _Sections:
     def nodes(self) -> list[tuple[int, schema.Nodes]]:
         raw = self.raw.get("nodes", [])
         if not isinstance(raw, list) or not raw:
-            if not self.mistakes.told(("nodes",)):
+            if not self.mistakes.is_reported(("nodes",)):
                 text = (
                     "expected [[nodes]], in double brackets" if raw else "there are none; write at least one [[nodes]]"
                 )

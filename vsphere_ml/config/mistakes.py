@@ -23,7 +23,7 @@ class Mistakes:
     text: str
     _lines: Lines | None = None
     _found: dict[tuple[KeyPath, str], Problem] = field(default_factory=dict)
-    _told: set[KeyPath] = field(default_factory=set)
+    _reported: set[KeyPath] = field(default_factory=set)
     _around: set[KeyPath] = field(default_factory=set)  # every table around one that was told
     _meant: set[KeyPath] = field(default_factory=set)
 
@@ -43,18 +43,18 @@ class Mistakes:
             file=self.file, line=line_of(path, self.lines), key=format_path(path), message=message, hint=hint
         )  # fmt: skip
         self._found.setdefault((path, message), problem)
-        self._told.add(path)
+        self._reported.add(path)
         self._around.update(path[:end] for end in range(1, len(path) + 1))
         if meant is not None:
             self._meant.add((*path[:-1], meant))
         if len(self._found) >= MOST:
             raise invalid_file(self.file, self._found.values(), f"the first {MOST:,} mistakes")
 
-    def told(self, path: KeyPath) -> bool:
+    def is_reported(self, path: KeyPath) -> bool:
         """Return whether this key, or a table around it, is known to be wrong, so that its lack is no news."""
-        return path in self._meant or any(path[:end] in self._told for end in range(1, len(path) + 1))
+        return path in self._meant or any(path[:end] in self._reported for end in range(1, len(path) + 1))
 
-    def told_inside(self, path: KeyPath) -> bool:
+    def has_report_inside(self, path: KeyPath) -> bool:
         """Return whether something at or below this key is known to be wrong."""
         return path in self._around
 

@@ -56,7 +56,7 @@ def read(model: type[T], raw: object, at: KeyPath, mistakes: Mistakes) -> T | No
             details = error.errors(include_url=False)
         rest = deepcopy(raw) if rest is raw else rest
         for each in details:
-            _tell(model, each, at, mistakes)
+            _report(model, each, at, mistakes)
         # What a table inside lacks cannot be removed from it: then the table goes, so that the others are read.
         pruned = [_prune(rest, _place(each)) or _prune(rest, _place(each)[:-1]) for each in details]
         if not any(pruned):
@@ -89,17 +89,17 @@ def _join_names(known: Iterable[str]) -> str:
     return f"known are {names}" if names else ""
 
 
-def _tell(model: type[FileTable], error: ErrorDetails, at: KeyPath, mistakes: Mistakes) -> None:
+def _report(model: type[FileTable], error: ErrorDetails, at: KeyPath, mistakes: Mistakes) -> None:
     loc = _place(error)
     path = (*at, *loc)
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
         report_unknown(path, _keys(model, loc[:-1]), mistakes)
     elif kind == "missing":
-        if not mistakes.told(path):
+        if not mistakes.is_reported(path):
             mistakes.add(path, "is missing", f"write {loc[-1]} = …")
     elif kind == OURS:
-        mistakes.add(path, context["told"], context["hint"])
+        mistakes.add(path, context["message"], context["hint"])
     elif kind in _LIMITS:
         name, words = _LIMITS[kind]
         mistakes.add(path, f"expected {words} {context[name]}, found {clip(str(error['input']), 20)}")

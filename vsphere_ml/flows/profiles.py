@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.ports.vcenter import Scope
-from vsphere_ml.core.report.capacity_report import asks, differences, stock, sums, with_vcenter_counts
+from vsphere_ml.core.report.capacity_report import asks, differences, list_capacity, sums, with_vcenter_counts
 
 if TYPE_CHECKING:
     from vsphere_ml.core.ports.vcenter import VCenter
@@ -29,8 +29,8 @@ def profiles(vcenter: VCenter, datacenter: str | None, host: str = EVERY_HOST) -
 
     Raises VSphereError, and NotPossible `site.not-found` when no host is meant.
     """
-    inventory = vcenter.look(Scope(datacenter=datacenter, direct_path=True))
-    found = stock(inventory, host)
+    inventory = vcenter.read_site(Scope(datacenter=datacenter, direct_path=True))
+    found = list_capacity(inventory, host)
     counts = vcenter.counts(asks(found, inventory, clusters=host == EVERY_HOST))
     rows = with_vcenter_counts(found, counts)
     return OfferedProfiles(hosts=rows, clusters=sums(rows, counts), differences=tuple(differences(rows)))

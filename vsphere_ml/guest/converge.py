@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class StepState(StrEnum):
     OK = "ok"  # it was so already
     CHANGED = "changed"  # it lacked, and was provided
-    LACKING = "lacking"  # only a check says this
+    PENDING = "pending"  # only a check says this
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class StepOutcome:
 
     step: str
     state: StepState
-    lack: str | None = None
+    drift: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +48,8 @@ class Convergence:
         return any(each.state is StepState.CHANGED for each in self.outcomes)
 
     @property
-    def lacking(self) -> tuple[StepOutcome, ...]:
-        return tuple(each for each in self.outcomes if each.state is StepState.LACKING)
+    def pending(self) -> tuple[StepOutcome, ...]:
+        return tuple(each for each in self.outcomes if each.state is StepState.PENDING)
 
 
 def check(playbook: Playbook, probe: Probe, facts: GuestFacts, selection: Selection | None = None) -> Convergence:
@@ -73,8 +73,8 @@ def check_all(playbooks: Sequence[Playbook], probe: Probe, facts: GuestFacts) ->
 
 
 def _outcome(step: Step, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> StepOutcome:
-    missing = step.lack(seen, facts)
-    return StepOutcome(step=step.title, state=StepState.OK if missing is None else StepState.LACKING, lack=missing)
+    missing = step.drift(seen, facts)
+    return StepOutcome(step=step.title, state=StepState.OK if missing is None else StepState.PENDING, drift=missing)
 
 
 def converge(
@@ -97,7 +97,7 @@ def converge_as_far(
     """As `converge`, with the error beside what became of the steps before it: those were changed all the same."""
     run = _Run(playbook, shell, facts, notify, _selected_steps(playbook, selection))
     try:
-        run.whole()
+        run.run_all()
     except VsmlError as error:
         return run.convergence(), error
     return run.convergence(), None
@@ -108,17 +108,17 @@ class _Run:
     playbook: Playbook
     shell: Shell
     facts: GuestFacts
-    tell: GuestListener
+    notify: GuestListener
     steps: tuple[Step, ...]
-    lacked: dict[int, str] = field(default_factory=dict)
+    drifts: dict[int, str] = field(default_factory=dict)
     applied: set[int] = field(default_factory=set)
     rebooted: bool = False
 
-    def whole(self) -> None:
+    def run_all(self) -> None:
         """Provide what lacks, with a reboot where steps ask for one."""
         wanting = self.once()
         if wanting:
-            self.tell(Rebooting(node=self.facts.name, because=wanting))
+            self.notify(Rebooting(node=self.facts.name, because=wanting))
             self.shell.reboot()
             self.rebooted = True
             again = self.once()
@@ -130,20 +130,20 @@ class _Run:
     def once(self) -> tuple[str, ...]:
         """Provide in order what lacks; return the steps that want a reboot."""
         seen = _ask(self.shell, self.steps, self.facts)
-        gaps = [step.lack(seen[at], self.facts) for at, step in enumerate(self.steps)]
+        gaps = [step.drift(seen[at], self.facts) for at, step in enumerate(self.steps)]
         pending = sum(missing is not None for missing in gaps)
-        self.tell(
-            GuestChecked(node=self.facts.name, playbook=self.playbook.name, steps=len(self.steps), lacking=pending)
+        self.notify(
+            GuestChecked(node=self.facts.name, playbook=self.playbook.name, steps=len(self.steps), pending=pending)
         )
         for at, missing in enumerate(gaps):
             if missing is not None:
-                self.lacked.setdefault(at, missing)
+                self.drifts.setdefault(at, missing)
         wanting: list[str] = []
         for at, step in enumerate(self.steps):
-            missing = step.lack(seen[at], self.facts)
+            missing = step.drift(seen[at], self.facts)
             if missing is None or (wanting and step.AFTER_REBOOT):
                 continue
-            self.lacked.setdefault(at, missing)
+            self.drifts.setdefault(at, missing)
             need = self._apply(at, missing)
             self.applied.add(at)  # before it is looked at: where the connection breaks now, it is changed all the same
             seen = _ask(self.shell, self.steps, self.facts, start=at)
@@ -151,20 +151,20 @@ class _Run:
                 wanting.append(step.title)
             else:
                 self._believe(at, seen[at])
-            self.tell(Applied(node=self.facts.name, step=step.title, needs_reboot=need is StepNeed.REBOOT))
+            self.notify(Applied(node=self.facts.name, step=step.title, needs_reboot=need is StepNeed.REBOOT))
         return tuple(wanting)
 
     def settled(self) -> None:
         """Look once more at everything: a step must not undo what an earlier one did."""
         seen = _ask(self.shell, self.steps, self.facts)
         for at, step in enumerate(self.steps):
-            missing = step.lack(seen[at], self.facts)
+            missing = step.drift(seen[at], self.facts)
             if missing is not None:
                 raise _step_error(self.facts, step.title, f"a later step undid it: {missing}")
 
     def convergence(self) -> Convergence:
         outcomes = tuple(
-            StepOutcome(step=step.title, state=self._state(at), lack=self.lacked.get(at))
+            StepOutcome(step=step.title, state=self._state(at), drift=self.drifts.get(at))
             for at, step in enumerate(self.steps)
         )
         return Convergence(
@@ -178,18 +178,18 @@ class _Run:
     def _state(self, at: int) -> StepState:
         if at in self.applied:
             return StepState.CHANGED
-        return StepState.LACKING if at in self.lacked else StepState.OK
+        return StepState.PENDING if at in self.drifts else StepState.OK
 
     def _apply(self, at: int, missing: str) -> StepNeed:
         step, count = self.steps[at], len(self.steps)
-        self.tell(
+        self.notify(
             Applying(
                 node=self.facts.name,
                 playbook=self.playbook.name,
                 number=at + 1,
                 steps=count,
                 step=step.title,
-                lack=missing,
+                drift=missing,
             )
         )
         try:
@@ -199,7 +199,7 @@ class _Run:
 
     def _believe(self, at: int, seen: Mapping[str, CommandAnswer]) -> None:
         step = self.steps[at]
-        missing = step.lack(seen, self.facts)
+        missing = step.drift(seen, self.facts)
         if missing is not None:
             self.applied.discard(at)
             commands = tuple(f"asked: {each}" for each in step.probes(self.facts).values())

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A guest is not up yet; told again only when another thing lacks."""
+    """A guest is not up yet; sent again only when the reason changes."""
 
     node: str
-    lack: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class GuestChecked:
     node: str
     playbook: str
     steps: int
-    lacking: int
+    pending: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Applying:
     number: int
     steps: int
     step: str
-    lack: str
+    drift: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +70,9 @@ class GuestEnded:
 
     node: str
     error: VsmlError | None = None
-    lacking: int = 0
+    pending: int = 0
     changed: int = 0
-    told: str = ""
+    summary: str = ""
 
 
 GuestEvent = Waiting | Entering | GuestChecked | Applying | Applied | Rebooting | GuestEnded

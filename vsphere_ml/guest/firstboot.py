@@ -6,7 +6,14 @@ import base64
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model.spec import FirstBootBy
-from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, MANAGEMENT_MAC, UNTOLD, Customization, FirstBoot, in_words
+from vsphere_ml.core.nodes.firstboot import (
+    ADDRESS_KEY,
+    MANAGEMENT_MAC,
+    NOT_REPORTED,
+    Customization,
+    FirstBoot,
+    in_words,
+)
 from vsphere_ml.guest.templates import render
 
 if TYPE_CHECKING:
@@ -42,7 +49,7 @@ def _customization_data(node: NodeSpec, cluster: ClusterSpec) -> FirstBoot:
     return FirstBoot(
         user=guest.user,
         address=node.address,
-        keys={ADDRESS_KEY: UNTOLD, HOST_KEYS: ""},
+        keys={ADDRESS_KEY: NOT_REPORTED, HOST_KEYS: ""},
         customization=Customization(
             host_name=node.name,
             domain=guest.domain,

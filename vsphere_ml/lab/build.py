@@ -19,7 +19,7 @@ from vsphere_ml.lab import folders, toolchain
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-KEPT = 6  # builds of other checksums that stay in the cache
+CACHED_BUILDS = 6  # builds of other checksums that stay in the cache
 ERROR_LINES = 20
 
 
@@ -135,7 +135,7 @@ def _forget_old_builds(keep: Path) -> None:
     # A lab that runs from a removed build goes on running; the system keeps its file until it ends.
     builds = [home for home in folders.cache().iterdir() if home.is_dir() and len(home.name) == len(keep.name)]
     others = sorted((home for home in builds if home != keep), key=lambda home: home.stat().st_mtime)
-    for home in others[: -KEPT or None]:
+    for home in others[: -CACHED_BUILDS or None]:
         shutil.rmtree(home, ignore_errors=True)
         home.with_name(home.name + ".lock").unlink(missing_ok=True)
 

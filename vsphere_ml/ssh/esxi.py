@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.guest import Sensitive
     from vsphere_ml.core.model.spec import HostAccess
 
-KEPT = 1 << 20  # bytes of each output
+MOST_OUTPUT = 1 << 20  # bytes of each output
 UNREACHABLE = "host.unreachable"
 _CODES = {
     "guest.host-key-changed": "host.key-changed",
@@ -140,7 +140,7 @@ def _split(address: str, port: int) -> tuple[str, int]:
 
 
 def _text(data: bytearray) -> str:
-    return bytes(data[-KEPT:]).decode("utf-8", "replace")
+    return bytes(data[-MOST_OUTPUT:]).decode("utf-8", "replace")
 
 
 def _translate_error(error: GuestError, target: SshTarget) -> VSphereError:

@@ -20,7 +20,7 @@ T = TypeVar("T")
 PARALLEL = 32
 
 
-def untold(_name: str, _outcome: object) -> None:
+def ignore_outcome(_name: str, _outcome: object) -> None:
     """Tell nobody."""
 
 
@@ -31,7 +31,7 @@ def in_each(
     work: Callable[[SshShell], T],
     *,
     parallel: int = PARALLEL,
-    ended: Callable[[str, T | VsmlError], None] = untold,
+    ended: Callable[[str, T | VsmlError], None] = ignore_outcome,
 ) -> Mapping[str, T | VsmlError]:
     """Return each guest's result or error by its name. One guest's failure leaves the others alone.
 

@@ -11,7 +11,7 @@ from vsphere_ml.core.model.spec import HostKeys
 from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.core.report.export.ansible import Login
 from vsphere_ml.ssh.addresses import AddressCache
-from vsphere_ml.ssh.fanout import PARALLEL, in_each, untold
+from vsphere_ml.ssh.fanout import PARALLEL, ignore_outcome, in_each
 from vsphere_ml.ssh.keys.host_keys import read_key
 from vsphere_ml.ssh.keys.known_hosts import KnownHosts
 from vsphere_ml.ssh.openssh import arguments
@@ -104,7 +104,7 @@ class SshGuests:
         self,
         places: Sequence[GuestPlace],
         work: Callable[[Shell], T],
-        ended: Callable[[str, T | VsmlError], None] = untold,
+        ended: Callable[[str, T | VsmlError], None] = ignore_outcome,
     ) -> Mapping[str, T | VsmlError]:
         """Return what the work came to in each guest. See `Guests.each`."""
         if not places:
@@ -125,7 +125,7 @@ class SshGuests:
 
     def _is_of_another_vm(self, place: GuestPlace) -> bool:
         """Return whether the address is pinned to what a VM published that had it before this one."""
-        diagnostics = self.known_hosts.remarks(place.address, self.access.port)
+        diagnostics = self.known_hosts.comments(place.address, self.access.port)
         mark = f"published by {place.vm},"
         return bool(diagnostics) and all("published by " in each and mark not in each for each in diagnostics)
 
@@ -134,10 +134,10 @@ class SshGuests:
         known, port = self.known_hosts, self.access.port
         published = [key for text in place.published.split(",") if (key := read_key(text)) is not None]
         mark = f"published by {place.vm},"
-        if not published or any(mark in note for note in known.remarks(place.address, port)):
+        if not published or any(mark in note for note in known.comments(place.address, port)):
             return
         # Pinned for another VM at this address, by vCenter's word: that one is gone. What a person pinned stays.
-        if any("published by " not in note for note in known.remarks(place.address, port)):
+        if any("published by " not in note for note in known.comments(place.address, port)):
             return
         now = datetime.now(UTC).isoformat(timespec="seconds")
         known.pin(place.address, port, published, comment=f"{place.name}: {mark} {now}")

@@ -30,7 +30,7 @@ _TABLE: tuple[tuple[type[BaseException], _Meaning], ...] = (
         vim.fault.InsufficientGraphicsResourcesFault,
         _Meaning(
             "vsphere.graphics-capacity",
-            "no GPU has room for the VM's vGPU",
+            "no GPU can hold the VM's vGPU",
             "see who holds the GPUs with `vsml inventory`",
         ),
     ),
@@ -44,7 +44,9 @@ _TABLE: tuple[tuple[type[BaseException], _Meaning], ...] = (
     ),
     (
         vim.fault.NoPermission,
-        _Meaning("vsphere.no-permission", "the account lacks a privilege", "docs/reference/privileges.md lists them"),
+        _Meaning(
+            "vsphere.no-permission", "the account has too few privileges", "docs/reference/privileges.md lists them"
+        ),
     ),
     (
         vim.fault.InsufficientMemoryResourcesFault,
@@ -68,7 +70,7 @@ _TABLE: tuple[tuple[type[BaseException], _Meaning], ...] = (
     ),
     (
         vim.fault.InsufficientResourcesFault,
-        _Meaning("vsphere.capacity", "the host or pool lacks resources", "see `vsml inventory`"),
+        _Meaning("vsphere.capacity", "the host or pool is out of resources", "see `vsml inventory`"),
     ),
     (
         vim.fault.InvalidDeviceBacking,

@@ -38,7 +38,7 @@ from vsphere_ml.vsphere.faults import translate
 from vsphere_ml.vsphere.inventory.cpu_times import cpu_times
 from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
 from vsphere_ml.vsphere.inventory.directpath import counts
-from vsphere_ml.vsphere.inventory.read_inventory import look, read
+from vsphere_ml.vsphere.inventory.read_inventory import read, read_site
 from vsphere_ml.vsphere.inventory.vibs import vgpu_managers
 
 if TYPE_CHECKING:
@@ -82,20 +82,20 @@ class Gateway:
         self._session = session
         self._cache = cache or Path(tempfile.gettempdir())
         self._fields = CustomAttributes(session)
-        self._acts = ChangeExecutor(session, self._fields, Site())
-        self._tickets = TaskRunner(session, self._explain)
+        self._executor = ChangeExecutor(session, self._fields, Site())
+        self._tasks = TaskRunner(session, self._explain)
         self._lock: Lock | None = None
 
-    def look(self, scope: Scope) -> Inventory:
+    def read_site(self, scope: Scope) -> Inventory:
         """Read the site; names in changes mean from now on what was seen. VMs are ours by `scope.owner`'s mark."""
-        self._tickets.finish()
-        inventory, site = self._reading(lambda: look(self._session, self._fields, scope), "looking at the site")
-        self._acts.site = site
+        self._tasks.finish()
+        inventory, site = self._reading(lambda: read_site(self._session, self._fields, scope), "looking at the site")
+        self._executor.site = site
         return inventory
 
     def read(self, vms: Collection[str]) -> tuple[Vm, ...]:
         """Read VMs of ours in full, and nothing else."""
-        objects = [self._acts.site.vms[name] for name in vms if name in self._acts.site.vms]
+        objects = [self._executor.site.vms[name] for name in vms if name in self._executor.site.vms]
         return self._reading(lambda: read(self._session, self._fields, objects), "reading VMs back")
 
     def vgpu_managers(self, hosts: Collection[HostRef]) -> Mapping[HostRef, str]:
@@ -107,7 +107,7 @@ class Gateway:
         return counts(self._session, asks)
 
     def cpu_times(self, vms: Collection[str], seconds: float) -> Mapping[str, CpuTimes]:
-        objects = {name: self._acts.site.vms[name] for name in vms if name in self._acts.site.vms}
+        objects = {name: self._executor.site.vms[name] for name in vms if name in self._executor.site.vms}
         return self._reading(lambda: cpu_times(self._session, objects, seconds), "reading performance counters")
 
     def file_size(self, file: str) -> int:
@@ -117,7 +117,7 @@ class Gateway:
         return self._reading(lambda: self._files().fetch(file, notify), f"fetching {file}")
 
     def _files(self) -> Files:
-        return Files(self._session, self._acts.site.datacenter, self._cache)
+        return Files(self._session, self._executor.site.datacenter, self._cache)
 
     def _reading(self, call: Callable[[], T], action: str) -> T:
         try:
@@ -127,27 +127,27 @@ class Gateway:
 
     def start(self, change: Change) -> TaskHandle:
         """Begin a change; whatever fails is told by `wait`."""
-        return self._tickets.start(change, self._guarded(change))
+        return self._tasks.start(change, self._guarded(change))
 
     def _guarded(self, change: Change) -> Steps:
         if self._lock is not None:
             self._lock.assert_held()
-        yield from self._acts.steps(change)
+        yield from self._executor.steps(change)
 
     def wait(self, tasks: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
-        return self._tickets.wait(tasks, timeout_s)
+        return self._tasks.wait(tasks, timeout_s)
 
     def _explain(self, fault: BaseException, change: Change) -> VsmlError:
         if isinstance(fault, VsmlError):
             return fault
         action = _ACTIONS[type(change)].format(change)
         target = getattr(change, "vm", None) or getattr(change, "path", None) or getattr(change, "name", "")
-        return translate(fault, str(target), action, self._acts.site.names)
+        return translate(fault, str(target), action, self._executor.site.names)
 
     @contextmanager
     def hold(self, cluster: str) -> Iterator[None]:
         """Hold the cluster's lock; NotPossible `lock.held` when somebody else has it."""
-        lock = Lock(self._session, self._fields, self._acts.site.vm_folder, cluster)
+        lock = Lock(self._session, self._fields, self._executor.site.vm_folder, cluster)
         try:
             lock.take()
         except vmodl.MethodFault as fault:
@@ -155,11 +155,11 @@ class Gateway:
         self._lock = lock
         try:
             yield
-            self._tickets.finish()
+            self._tasks.finish()
         finally:
             self._lock = None
             lock.release()
 
     def close(self) -> None:
-        self._tickets.close()
+        self._tasks.close()
         self._session.close()

@@ -24,7 +24,7 @@ WORDS = {
     "a begun command": ("vsml bench r", {"run", "report"}),
     "an option of the command that was left out": ("vsml bench --work", {"--workload"}),
     "a value of such an option": ("vsml bench --workload t", {"train"}),
-    "an option after a file": ("vsml bench cluster.toml --repeats-h", {"--repeats-half-width"}),
+    "an option after a file": ("vsml bench cluster.toml --repeats-c", {"--repeats-ci-target"}),
     "a command of the other such group": ("vsml rules ''", {"list", "why"}),
     "a group in a group": ("vsml bench baseline ''", {"make"}),
 }

@@ -20,7 +20,7 @@ def split(case: Path) -> tuple[str, list[str]]:
     return "".join(line for line in lines if not line.startswith(WANTED)), wanted
 
 
-def told(error: ConfigError) -> list[str]:
+def is_reported(error: ConfigError) -> list[str]:
     """Return every problem as `line: key: message (hint)`."""
     return [
         f"{problem.line or '-'}: {problem.key}: {problem.message}" + (f" ({problem.hint})" if problem.hint else "")
@@ -37,7 +37,7 @@ def test_every_mistake_is_told_at_once_and_in_these_words(case: Path) -> None:
     text, wanted = split(case)
     with pytest.raises(ConfigError) as raised:
         load_text(text, case.name)
-    assert told(raised.value) == wanted
+    assert is_reported(raised.value) == wanted
     assert raised.value.code == "config.invalid"
     assert raised.value.status == 2
 
@@ -47,7 +47,9 @@ def test_no_secret_is_repeated(case: Path) -> None:
     text, _ = split(case)
     with pytest.raises(ConfigError) as raised:
         load_text(text, case.name)
-    assert "hunter2" not in repr((raised.value.message, raised.value.details, raised.value.hint, told(raised.value)))
+    assert "hunter2" not in repr(
+        (raised.value.message, raised.value.details, raised.value.hint, is_reported(raised.value))
+    )
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)

@@ -20,7 +20,7 @@ def applied(changes: Iterable[Change], site: Inventory, *, from_far: bool = Fals
     """Return the site after these changes; `from_far` makes ESXi take the last free GPU instead of the first."""
     vcenter = FakeVCenter(site, gpus_from_far=from_far)
     vcenter._physics.workshop.numbers = count(1 + _highest_number(site))
-    vcenter.look(Scope(owner="train"))
+    vcenter.read_site(Scope(owner="train"))
     for change in changes:
         (update,) = vcenter.wait([vcenter.start(change)], 0)
         assert update.done, change

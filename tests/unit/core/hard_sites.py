@@ -22,7 +22,7 @@ from tests.fakes.pictures import (
     port,
     quad_8u3,
 )
-from tests.fakes.wishes import cluster, node
+from tests.fakes.requirements import cluster, node
 from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
 from vsphere_ml.core.model.inventory import DeviceGroup, GpuUse, Host, HostRef, Inventory, NumaNode, VgpuProfile, VmRef
 from vsphere_ml.core.model.spec import ClusterSpec, GpuRequest, NicRequest, NodeSpec, Spread

@@ -11,7 +11,7 @@ from tests.fakes.pictures import (
     quad_8u3,
     r750xa,
 )
-from tests.fakes.wishes import cluster
+from tests.fakes.requirements import cluster
 from tests.unit.core.applied import applied
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.inventory import DirectPathGpu, Inventory, Vm, VmSettings
@@ -90,4 +90,4 @@ def direct(*, active: bool = True, labels: tuple[str, ...] = ("", "", "", "")) -
         )
         for place, label in zip((each.address for each in r750xa(1).gpus), labels, strict=True)
     )
-    return one_host(gpus=(), groups=(), profiles=(), whole_gpus=gpus)
+    return one_host(gpus=(), groups=(), profiles=(), passthrough_gpus=gpus)

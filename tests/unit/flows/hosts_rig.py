@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from tests.fakes.esx import esx
 from tests.fakes.hosts import FakeHosts
 from tests.fakes.pictures import quad_8u3, r750xa
+from tests.fakes.requirements import cluster
 from tests.fakes.site import FakeVCenter
-from tests.fakes.wishes import cluster
 from tests.unit.flows.acting import provision
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
-from vsphere_ml.flows.hosts.ats_look import HostAccesses, HostsReading, Task
+from vsphere_ml.flows.hosts.ats_hosts import HostAccesses, HostsReading, Task
 from vsphere_ml.flows.hosts.enable_ats import enable_ats
 from vsphere_ml.flows.run_context import RunContext
 
@@ -75,7 +75,7 @@ def _whole(machine: FakeEsx) -> bool:
     return kernel and ports and machine.graphics == ["sharedDirect", "sharedDirect"] and not machine.maintenance
 
 
-def standing(nodes: int = 2, picture: Inventory | None = None, spec: ClusterSpec | None = None) -> Rig:
+def existing(nodes: int = 2, picture: Inventory | None = None, spec: ClusterSpec | None = None) -> Rig:
     """Return a cluster whose nodes run, one on each host, on hosts as they come from the factory."""
     spec = spec or cluster(nodes)
     site = FakeVCenter(picture or quad_8u3(hosts=nodes, taken=False))
@@ -91,4 +91,4 @@ def of_versions(*versions: tuple[str, str, str]) -> Rig:
         replace(r750xa(number), version=version, build=build, cpu_vendor=vendor)
         for number, (version, build, vendor) in enumerate(versions, 1)
     )
-    return standing(len(versions), replace(picture, hosts=hosts))
+    return existing(len(versions), replace(picture, hosts=hosts))

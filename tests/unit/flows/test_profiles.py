@@ -14,7 +14,7 @@ from vsphere_ml.cli.views.site import profiles as view
 from vsphere_ml.core.catalog.boards import BY_CODE
 from vsphere_ml.core.model.device_counts import Ask, Count, InCluster, OnHost
 from vsphere_ml.core.model.inventory import HostRef
-from vsphere_ml.core.report.capacity_report import Counter, asks, stock
+from vsphere_ml.core.report.capacity_report import Counter, asks, list_capacity
 from vsphere_ml.flows.profiles import profiles
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def of(found: OfferedProfiles, host: int = 0) -> tuple[int | None, str]:
 
 
 def asked(site: Inventory, *, clusters: bool = True) -> dict[object, set[Ask]]:
-    return {place: set(each) for place, each in asks(stock(site), site, clusters=clusters).items()}
+    return {place: set(each) for place, each in asks(list_capacity(site), site, clusters=clusters).items()}
 
 
 def test_vsml_counts_where_vcenter_does_not() -> None:
@@ -89,7 +89,7 @@ def test_the_tables_say_who_counted_what_is_reserved_and_what_differs(golden: Go
     found = profiles(FakeVCenter(one_host(), told=event), None)
     data = view.data(found)
     assert data["differences"] == list(found.differences) != []
-    assert data["offers"][0]["told"] == {"consumed": 3, "remaining": 1, "most": 4, "reserved": 0}
+    assert data["hosts"][0]["reported"] == {"consumed": 3, "remaining": 1, "most": 4, "reserved": 0}
     rendered = _rendered(found)
     golden(rendered)
     assert f"! {found.differences[0]}" in rendered

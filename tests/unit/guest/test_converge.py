@@ -42,15 +42,15 @@ def test_only_what_lacks_is_applied_and_in_order(golden: Golden) -> None:
     done = converge(THREE, guest, NODE_1, ignore)
     assert guest.history == ["set a", "set c"]
     assert states(done) == ["changed", "ok", "changed"]
-    golden(done.outcomes[0].lack)
+    golden(done.outcomes[0].drift)
     assert guest.questions == 1 + 2 + 1  # the first look, one after each apply, and one at everything
 
 
 def test_a_check_tells_every_lack_in_one_round_trip_and_changes_nothing(golden: Golden) -> None:
     guest = Lamps(lit={"b"})
     seen = check(THREE, guest, NODE_1)
-    assert [each.step for each in seen.lacking] == ["lamp a", "lamp c"]
-    golden([each.lack for each in seen.lacking])
+    assert [each.step for each in seen.pending] == ["lamp a", "lamp c"]
+    golden([each.drift for each in seen.pending])
     assert (guest.questions, guest.history) == (1, [])
     assert seen.outcomes[1].state is StepState.OK
 
@@ -129,7 +129,7 @@ def test_a_converged_guest_needs_nothing(steps: list[Lit], lit: set[str]) -> Non
     guest = Lamps(lit=set(lit))
     if converge(playbook(*steps), guest, NODE_1, ignore).changed:
         checked()
-    assert not check(playbook(*steps), guest, NODE_1).lacking
+    assert not check(playbook(*steps), guest, NODE_1).pending
     before = (list(guest.history), guest.questions)
     assert not converge(playbook(*steps), guest, NODE_1, ignore).changed
     assert (guest.history, guest.questions) == (before[0], before[1] + 1)
@@ -140,10 +140,10 @@ def test_what_was_changed_before_a_step_failed_is_counted() -> None:
     reached, error = converge_as_far(THREE, guest, NODE_1, ignore)
     assert error is not None
     assert error.code == "guest.step-failed"
-    assert states(reached) == ["changed", "lacking", "lacking"]
+    assert states(reached) == ["changed", "pending", "pending"]
 
 
 def test_a_step_that_was_applied_in_vain_is_not_counted() -> None:
     reached, error = converge_as_far(THREE, Lamps(lit={"c"}, deaf={"set b"}), NODE_1, ignore)
     assert error is not None
-    assert states(reached) == ["changed", "lacking", "ok"]
+    assert states(reached) == ["changed", "pending", "ok"]

@@ -153,7 +153,7 @@ def test_whatever_the_fields_a_guest_once_made_needs_nothing(kinds: list[str], c
     assert not converge(book, made, facts(), lambda _event: None).changed
     assert (made.history, made.round_trips) == ([], 1)
     made.reboot()
-    missing = {each.step: each.lack for each in check(book, made, facts()).lacking}
+    missing = {each.step: each.drift for each in check(book, made, facts()).pending}
     assert not missing
 
 
@@ -169,7 +169,7 @@ def test_it_stays_so_over_a_reboot(playbook: Playbook) -> None:
     made = guest()
     settle(made, playbook)
     made.reboot()
-    assert check(playbook, made, facts()).lacking == ()
+    assert check(playbook, made, facts()).pending == ()
 
 
 @pytest.mark.parametrize("commands", range(12))
@@ -182,7 +182,7 @@ def test_cut_anywhere_the_next_run_finishes(playbook: Playbook, commands: int, g
     golden(caught.value)
     made.cut_after = None
     settle(made, playbook)
-    assert check(playbook, made, facts()).lacking == ()
+    assert check(playbook, made, facts()).pending == ()
 
 
 def test_a_package_that_is_not_to_be_had_stops_the_guest_there(playbook: Playbook, golden: Golden) -> None:

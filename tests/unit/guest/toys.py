@@ -71,7 +71,7 @@ class Lit(Step):
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
         return {"lit": self.lamp}
 
-    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         return None if seen["lit"].ok else f"{self.lamp} is dark"
 
     def apply(self, shell: Shell, _facts: GuestFacts) -> StepNeed:

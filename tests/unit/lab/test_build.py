@@ -78,13 +78,13 @@ def test_a_failed_build_shows_the_compilers_words_and_leaves_nothing_to_run(prog
 
 
 def test_old_builds_are_forgotten_but_the_newest_stay(program: build.Program) -> None:
-    for number in range(build.KEPT + 3):
+    for number in range(build.CACHED_BUILDS + 3):
         home = folders.cache() / f"{number:032}"
         home.mkdir(parents=True)
         os.utime(home, (number, number))
     path = build.build_program(program, build.to_stderr)
     homes = {home.name for home in folders.cache().iterdir() if home.is_dir()}
-    assert homes == {path.parent.name, *(f"{number:032}" for number in range(3, build.KEPT + 3))}
+    assert homes == {path.parent.name, *(f"{number:032}" for number in range(3, build.CACHED_BUILDS + 3))}
 
 
 @pytest.mark.parametrize("each", [build.LAB, build.GOVC, build.VCSIM])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.fakes.clock import FakeClock
-from tests.fakes.wishes import cluster, node
+from tests.fakes.requirements import cluster, node
 from tests.unit.ssh.test_guests import key
 from vsphere_ml.core.model.spec import Address, GuestAccess, JumpHost
 from vsphere_ml.core.ports.vcenter import GuestPlace

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model import figures
-from vsphere_ml.bench.model.record import Remark
+from vsphere_ml.bench.model.record import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -35,7 +35,7 @@ LIMITS = (
 )
 
 
-def contention_findings(runs: Iterable[Run]) -> Iterator[Remark]:
+def contention_findings(runs: Iterable[Run]) -> Iterator[Diagnostic]:
     """Yield each node whose CPUs were kept from running for more than a small share of their time in most launches."""
     by_node: dict[str, list[CpuContention]] = {}
     for each in (node for run in runs for node in run.contention):
@@ -45,7 +45,7 @@ def contention_findings(runs: Iterable[Run]) -> Iterator[Remark]:
             share = _usual_share(launches, limit.key)
             if share is not None and share > limit.most:
                 message = f"its CPUs {limit.what} for {figures.percent(share)} of the time"
-                yield Remark(code="bench.cpu-contention", target=node, message=message, hint=limit.hint)
+                yield Diagnostic(code="bench.cpu-contention", target=node, message=message, hint=limit.hint)
 
 
 def _usual_share(launches: Sequence[CpuContention], key: str) -> float | None:

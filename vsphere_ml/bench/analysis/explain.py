@@ -11,13 +11,13 @@ from vsphere_ml.bench.analysis.contention import contention_findings
 from vsphere_ml.bench.analysis.step_parts import ADDS_UP, time_differences
 from vsphere_ml.bench.analysis.study import AT_CEILING, BoundsCheck
 from vsphere_ml.bench.model import figures
-from vsphere_ml.bench.model.record import VSML, Outcome, Remark, Verdict
+from vsphere_ml.bench.model.record import VSML, Diagnostic, Outcome, Verdict
 from vsphere_ml.bench.network import frames
 from vsphere_ml.bench.network.frames import DEFAULT_MTU
 from vsphere_ml.bench.network.sweeps import LARGE, collective, peak
 from vsphere_ml.bench.predict.predict import jumbo_gain
 from vsphere_ml.bench.proof import ledger
-from vsphere_ml.bench.proof.path_diagnostics import path_remarks
+from vsphere_ml.bench.proof.path_diagnostics import diagnose_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,12 +36,12 @@ INPUT_BOUND = 0.1  # of a step's period
 SPREAD = 1.5  # the slowest twentieth against the median
 
 
-def explain(seen: Study) -> tuple[Remark, ...]:
+def explain(seen: Study) -> tuple[Diagnostic, ...]:
     """Return what holds the record's figures up, or makes them worthless."""
     return (
         *_list_once(each for run in seen.runs for each in _proofs(run, seen.titles(run.configuration))),
         *_failures(seen),
-        *_list_once(each for run in seen.runs for each in run.remarks if each.code in _OF_RECORD),
+        *_list_once(each for run in seen.runs for each in run.diagnostics if each.code in _OF_RECORD),
         *{each.target: each for scaling in seen.scalings for each in _stragglers(scaling.point)}.values(),
         *{each.target: each for scaling in seen.scalings for each in _input_bound(scaling.point)}.values(),
         *contention_findings(run for run in seen.runs if run.outcome is Outcome.COMPLETE),
@@ -54,27 +54,27 @@ def explain(seen: Study) -> tuple[Remark, ...]:
     )
 
 
-def _list_once(diagnostics: Iterator[Remark | None]) -> list[Remark]:
+def _list_once(diagnostics: Iterator[Diagnostic | None]) -> list[Diagnostic]:
     return [each for each in dict.fromkeys(diagnostics) if each is not None]
 
 
-def _failures(seen: Study) -> Iterator[Remark]:
+def _failures(seen: Study) -> Iterator[Diagnostic]:
     """Yield each reason once for which launches failed, and how many they were; what is invalid has its proofs."""
-    failed = [run for run in seen.left_out if run.outcome is Outcome.FAILED]
+    failed = [run for run in seen.skipped if run.outcome is Outcome.FAILED]
     reasons = Counter((seen.titles(run.configuration), run.reason) for run in failed)
     for (where, reason), launches in reasons.items():
-        yield Remark(
+        yield Diagnostic(
             code="bench.failed",
             target=where,
             message=f"{figures.count(launches, 'launch', 'launches')} failed: {reason}",
             hint="RUN.log in the record, where one was started, has what the launcher printed; "
-            "the same command with the same --into goes on",
+            "the same command with the same --results goes on",
         )
 
 
-def _proofs(run: Run, where: str) -> Iterator[Remark]:
+def _proofs(run: Run, where: str) -> Iterator[Diagnostic]:
     if run.proof("in_sync") is Verdict.NO:
-        yield Remark(
+        yield Diagnostic(
             code="bench.out-of-sync",
             target=where,
             message="the ranks ended with different weights: nothing was averaged, and the speed means nothing",
@@ -83,29 +83,29 @@ def _proofs(run: Run, where: str) -> Iterator[Remark]:
     hosts = {place.host for place in run.placement if place.host}
     nodes = {place.node for place in run.placement}
     if run.proof("placement") is Verdict.NO:
-        yield Remark(
+        yield Diagnostic(
             code="bench.wrong-placement",
             target=where,
             message=f"the ranks ran on {', '.join(sorted(nodes)) or 'unknown nodes'}, not as asked",
             hint="look at the launcher's host list; Open MPI 5 runs every rank on one host without a host file",
         )
     elif len(nodes) > 1 and len(hosts) == 1:
-        yield Remark(
+        yield Diagnostic(
             code="bench.one-host",
             target=where,
             message=f"all nodes are VMs of {next(iter(hosts))}: nothing left the host, this is no inter-host figure",
             hint="place the nodes on different hosts",
         )
-    yield from path_remarks(run, where)
+    yield from diagnose_paths(run, where)
 
 
-def _stragglers(point: Point) -> Iterator[Remark]:
+def _stragglers(point: Point) -> Iterator[Diagnostic]:
     seen = Counter(each.rank for launch in point.launches for each in launch.stragglers)
     for rank in _usual(seen, point):
         slower = statistics.median(
             each.slower for launch in point.launches for each in launch.stragglers if each.rank == rank
         )
-        yield Remark(
+        yield Diagnostic(
             code="bench.straggler",
             target=_node(point, rank),
             message=f"rank {rank} takes {slower:.2f} times as long for its own work as the others, who wait for it",
@@ -123,12 +123,12 @@ def _node(point: Point, rank: int) -> str:
     return place.node if place else f"rank {rank}"
 
 
-def _input_bound(point: Point) -> Iterator[Remark]:
+def _input_bound(point: Point) -> Iterator[Diagnostic]:
     """Yield each rank that waits for its input for a good part of most launches' steps."""
     waits = [each for launch in point.launches for each in launch.parts if each.input_s > INPUT_BOUND * each.period_s]
     for rank in _usual(Counter(each.rank for each in waits), point):
         shares = [each.input_s / each.period_s for each in waits if each.rank == rank]
-        yield Remark(
+        yield Diagnostic(
             code="bench.input-bound",
             target=_node(point, rank),
             message=f"rank {rank} waits for its input for {figures.percent(statistics.median(shares))} of each step",
@@ -136,11 +136,11 @@ def _input_bound(point: Point) -> Iterator[Remark]:
         )
 
 
-def _uncounted_time(run: Run, where: str) -> Iterator[Remark]:
+def _uncounted_time(run: Run, where: str) -> Iterator[Diagnostic]:
     """Yield that a launch's periods do not come to its wall time: then no share of them can be relied on."""
     lost = max(time_differences(run.steps), default=0.0) if run.steps is not None else 0.0
     if lost > ADDS_UP:
-        yield Remark(
+        yield Diagnostic(
             code="bench.time-uncounted",
             target=where,
             message=f"the periods of a rank's steps and its wall time differ by {figures.percent(lost)}",
@@ -148,22 +148,22 @@ def _uncounted_time(run: Run, where: str) -> Iterator[Remark]:
         )
 
 
-def _links(seen: Study) -> Iterator[Remark]:
+def _links(seen: Study) -> Iterator[Diagnostic]:
     yield from _slow_ports(seen.links)
     yield from fabric.find_slow(seen.links)
     yield from fabric.find_oversubscribed(seen.links)
     yield from _list_once(_drift(run) for run in seen.runs)
-    links = [(each.point.wire, each.point.configuration) for each in seen.scalings]
-    links += [(each.wire, each.configuration) for each in seen.sweeps]
+    links = [(each.point.link, each.point.configuration) for each in seen.scalings]
+    links += [(each.link, each.configuration) for each in seen.sweeps]
     # What a tool of RDMA measured is held against its own port's rate above.
-    links += [(capacity, asked) for asked, capacity in seen.link_wires if not asked.transport.spec.rdma]
-    for asked, capacity in seen.link_wires:
+    links += [(capacity, asked) for asked, capacity in seen.link_capacities if not asked.transport.spec.rdma]
+    for asked, capacity in seen.link_capacities:
         if capacity.share is not None and capacity.share > AT_CEILING:
             yield _report_above_link(seen.titles(asked), capacity.share)
     for capacity, asked in {each[0]: each for each in links}.values():
         usable, carried = capacity.usable_bytes_per_s, capacity.calibrated_bytes_per_s
         if usable is not None and carried is not None and carried < LINK_WELL * usable:
-            yield Remark(
+            yield Diagnostic(
                 code="bench.slow-link",
                 target=seen.titles(asked),
                 message=f"the link carries {figures.bandwidth(carried)}, {figures.percent(carried / usable)} of the "
@@ -172,12 +172,12 @@ def _links(seen: Study) -> Iterator[Remark]:
             )
 
 
-def _slow_ports(links: Sequence[LinkResult]) -> Iterator[Remark]:
+def _slow_ports(links: Sequence[LinkResult]) -> Iterator[Diagnostic]:
     """Yield each RDMA port that carries clearly less than its own line rate leaves."""
     for link in links:
         usable = frames.usable_of_link_result(link)
         if usable is not None and link.bytes_per_s < LINK_WELL * usable:
-            yield Remark(
+            yield Diagnostic(
                 code="bench.slow-link",
                 target=f"{link.sender} to {link.receiver}",
                 message=f"{link.tool} gets {figures.bandwidth(link.bytes_per_s)} through by {link.device}, "
@@ -187,12 +187,12 @@ def _slow_ports(links: Sequence[LinkResult]) -> Iterator[Remark]:
             )
 
 
-def _drift(run: Run) -> Remark | None:
+def _drift(run: Run) -> Diagnostic | None:
     """Return that a link carries something else after a series than before it, where that changes what figures mean."""
     before, after = run.link.calibrated_bytes_per_s, run.link.calibrated_after_bytes_per_s
     if before is None or after is None or abs(after / before - 1) <= DRIFTED:
         return None
-    return Remark(
+    return Diagnostic(
         code="bench.link-drift",
         target=run.run_id,
         message=f"the links carried {figures.bandwidth(before)} before the series, {figures.bandwidth(after)} after it",
@@ -200,22 +200,22 @@ def _drift(run: Run) -> Remark | None:
     )
 
 
-def _explain_bounds_check(scaling: Scaling) -> Iterator[Remark]:
+def _explain_bounds_check(scaling: Scaling) -> Iterator[Diagnostic]:
     where = scaling.point.title
-    estimate, bounds = scaling.efficiency, scaling.bracket
+    estimate, bounds = scaling.efficiency, scaling.bounds
     if estimate is None or bounds is None or scaling.point.configuration.nodes == 1:
         return
     between = f"{figures.percent(bounds.floor)} and {figures.percent(bounds.ceiling)}"
     measured = f"efficiency {figures.percent(estimate.value)} {figures.plus_minus(estimate)}"
-    if scaling.standing is BoundsCheck.BELOW:
-        yield Remark(
+    if scaling.bounds_check is BoundsCheck.BELOW:
+        yield Diagnostic(
             code="bench.below-floor",
             target=where,
             message=f"{measured} lies below what the wire explains ({between}): the network alone is not the reason",
             hint="stragglers, input pipeline, CPUs, or a collective that does not use the link: see the sweep",
         )
-    elif scaling.standing is BoundsCheck.ABOVE:
-        yield Remark(
+    elif scaling.bounds_check is BoundsCheck.ABOVE:
+        yield Diagnostic(
             code="bench.above-ceiling",
             target=where,
             message=f"{measured} lies above what can be ({between}): a base too slow, or less exchanged than said",
@@ -225,8 +225,8 @@ def _explain_bounds_check(scaling: Scaling) -> Iterator[Remark]:
         yield _explain_network_share(scaling, f"{measured} lies where the wire puts it ({between})")
 
 
-def _explain_network_share(scaling: Scaling, message: str) -> Remark:
-    asked, bounds, base = scaling.point.configuration, scaling.bracket, scaling.base
+def _explain_network_share(scaling: Scaling, message: str) -> Diagnostic:
+    asked, bounds, base = scaling.point.configuration, scaling.bounds, scaling.base
     exposed = scaling.point.step.value - base.step.value if base is not None else 0.0
     if bounds is not None and exposed > 0:
         message += (
@@ -235,7 +235,7 @@ def _explain_network_share(scaling: Scaling, message: str) -> Remark:
     if bounds is not None and bounds.ceiling_is_network:
         message += "; even with all of it hidden the exchange takes longer than the computing"
     compress = "fp16 compression halves the exchange; " if asked.gradients == "fp32" else ""
-    return Remark(
+    return Diagnostic(
         code="bench.network",
         target=scaling.point.title,
         message=message,
@@ -243,14 +243,14 @@ def _explain_network_share(scaling: Scaling, message: str) -> Remark:
     )
 
 
-def _sweep(sweep: Sweep) -> Iterator[Remark]:
+def _sweep(sweep: Sweep) -> Iterator[Diagnostic]:
     where = sweep.title
     best, rate, share = peak(sweep.sizes), sweep.bound_bytes_per_s, sweep.share
     what = collective(sweep.configuration).replace("_", "-")
     if share is not None and share > AT_CEILING:
         yield _report_above_link(where, share)
     if best is not None and rate is not None and share is not None and share < COLLECTIVE_WELL:
-        yield Remark(
+        yield Diagnostic(
             code="bench.collective",
             target=where,
             message=f"{what} gets at most {figures.bandwidth(best.bus_bytes_per_s)} of bus bandwidth, "
@@ -260,7 +260,7 @@ def _sweep(sweep: Sweep) -> Iterator[Remark]:
     for size in sweep.sizes:
         if size.size_bytes >= LARGE and size.p95_s > SPREAD * size.median_s:
             times = f"best {figures.seconds(size.best_s)}, median {figures.seconds(size.median_s)}"
-            yield Remark(
+            yield Diagnostic(
                 code="bench.spread",
                 target=where,
                 message=f"at {figures.message_size(size.size_bytes)}: {times}, one in twenty over "
@@ -269,11 +269,11 @@ def _sweep(sweep: Sweep) -> Iterator[Remark]:
             )
 
 
-def _report_above_link(where: str, share: float) -> Remark:
-    return Remark(
-        code="bench.above-wire",
+def _report_above_link(where: str, share: float) -> Diagnostic:
+    return Diagnostic(
+        code="bench.above-link-rate",
         target=where,
-        message=f"{figures.percent(share)} of what the wire allows cannot be: the rate, the number of NICs, nodes or "
+        message=f"{figures.percent(share)} of what the link allows cannot be: the rate, the number of NICs, nodes or "
         "ranks, or the collective is another",
         hint="--link-gbit, --nics and --nodes as they were; the path in the log",
     )
@@ -285,12 +285,12 @@ def _collective_hint(asked: Configuration) -> str:
     return "64 to 75 % is usual where the NIC hangs off the CPU or PCIe ACS is on: vsml verify, the way from GPU to NIC"
 
 
-def _mtu(run: Run) -> Remark | None:
+def _mtu(run: Run) -> Diagnostic | None:
     asked = run.configuration
     gain = jumbo_gain(asked.transport, run.link.mtu_bytes or DEFAULT_MTU)
     if asked.nodes == 1 or run.link.mtu_bytes is None or gain is None:
         return None
-    return Remark(
+    return Diagnostic(
         code="bench.mtu",
         target=asked.transport.value,
         message=f"MTU {run.link.mtu_bytes}: 9000 would carry {figures.percent(gain)} more in the same time",
@@ -298,7 +298,7 @@ def _mtu(run: Run) -> Remark | None:
     )
 
 
-def _not_settled(point: Point) -> Remark:
+def _not_settled(point: Point) -> Diagnostic:
     """Return that the step times had not settled; of another tool's log nobody can run more steps."""
     tool = point.runs[0].source
     message, hint = "the step times had not settled when the run ended", "run more steps"
@@ -307,23 +307,23 @@ def _not_settled(point: Point) -> Remark:
         hint = "vsml bench --workload train measures step by step; or import a log that has a figure each iteration"
     elif tool != VSML:
         message, hint = f"the step times in the log of {tool} had not settled", "import the log of a longer run"
-    return Remark(code="bench.not-settled", target=point.title, message=message, hint=hint)
+    return Diagnostic(code="bench.not-settled", target=point.title, message=message, hint=hint)
 
 
-def _quality(point: Point) -> Iterator[Remark]:
+def _quality(point: Point) -> Iterator[Diagnostic]:
     where = point.title
     if sum(not launch.warm_up.settled for launch in point.launches) * 2 > len(point.launches):
         yield _not_settled(point)
     half = point.step.half_width
     if half is not None and half > NOISY:
-        yield Remark(
+        yield Diagnostic(
             code="bench.noisy",
             target=where,
             message=f"the step time is known {figures.plus_minus(point.step)} only, from {point.step.basis}",
             hint="more launches; and look for what else runs on the hosts",
         )
     if len(point.launches) == 1:
-        yield Remark(
+        yield Diagnostic(
             code="bench.one-launch",
             target=where,
             message="one launch: how launches differ from each other is in no interval",

@@ -6,7 +6,7 @@ import statistics
 from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.bench.model import figures
-from vsphere_ml.bench.model.record import LinkLoad, LinkResult, Remark
+from vsphere_ml.bench.model.record import Diagnostic, LinkLoad, LinkResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ SLOW_LINK = 0.8  # of what the other links have, or of what the link itself has 
 _Links: TypeAlias = "list[LinkResult]"
 
 
-def find_slow(links: Sequence[LinkResult]) -> Iterator[Remark]:
+def find_slow(links: Sequence[LinkResult]) -> Iterator[Diagnostic]:
     """Yield each node, rail of a node, or link that carries clearly less than the others do.
 
     Where pairs were measured by themselves, those count: all at once a slow link can hold up its neighbours.
@@ -23,7 +23,7 @@ def find_slow(links: Sequence[LinkResult]) -> Iterator[Remark]:
     for group in _measurements(links):
         for target, of in _culprits(_find_slow_links(group), group):
             carried = figures.bandwidth(statistics.median(each.bytes_per_s for each in of))
-            yield Remark(
+            yield Diagnostic(
                 code="bench.slow-link",
                 target=target,
                 message=f"{of[0].tool} gets {carried} through, the other links "
@@ -32,7 +32,7 @@ def find_slow(links: Sequence[LinkResult]) -> Iterator[Remark]:
             )
 
 
-def find_oversubscribed(links: Sequence[LinkResult]) -> Iterator[Remark]:
+def find_oversubscribed(links: Sequence[LinkResult]) -> Iterator[Diagnostic]:
     """Yield what gets clearly less when all nodes send at once than each pair gets alone."""
     alone = {_identity(each): each.bytes_per_s for each in links if each.load is LinkLoad.ALONE}
     ring = [each for each in links if each.load is LinkLoad.RING and _identity(each) in alone]
@@ -45,7 +45,7 @@ def find_oversubscribed(links: Sequence[LinkResult]) -> Iterator[Remark]:
     slow = {_identity(each) for group in _measurements(links) for each in _find_slow_links(group)}
     sides = _find_sides(contended, [each for each in ring if _identity(each) not in slow])
     between = f" between {' and '.join(', '.join(side) for side in sides)}" if sides else ""
-    yield Remark(
+    yield Diagnostic(
         code="bench.oversubscribed",
         target=" | ".join(",".join(side) for side in sides) if sides else ", ".join(map(_name, contended)),
         message=f"with all nodes sending at once {figures.count(len(contended), 'link', 'links')}{between} carry "

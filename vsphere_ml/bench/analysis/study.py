@@ -12,7 +12,13 @@ from vsphere_ml.bench.model.record import Configuration, LinkResult, Outcome, Ru
 from vsphere_ml.bench.model.titles import Titles
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.network import sweeps
-from vsphere_ml.bench.network.bounds import GRADIENT_BYTES, EfficiencyBounds, LaunchShape, bracket, gradient_bytes
+from vsphere_ml.bench.network.bounds import (
+    GRADIENT_BYTES,
+    EfficiencyBounds,
+    LaunchShape,
+    efficiency_bounds,
+    gradient_bytes,
+)
 from vsphere_ml.bench.network.frames import usable_of_link, usable_of_link_result
 from vsphere_ml.bench.stats.estimate import Estimate, quotient
 
@@ -61,7 +67,7 @@ class Point:
     launches: tuple[Training, ...]
     step: Estimate  # seconds
     samples_per_s: Estimate | None
-    wire: LinkCapacity
+    link: LinkCapacity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,15 +79,15 @@ class Scaling:
     single: Point | None  # one rank
     efficiency: Estimate | None  # against one node
     efficiency_of_ranks: Estimate | None  # against one rank
-    bracket: EfficiencyBounds | None
-    standing: BoundsCheck
+    bounds: EfficiencyBounds | None
+    bounds_check: BoundsCheck
 
     @property
     def share(self) -> float | None:
         """Efficiency as a share of its ceiling; None where either is not known."""
-        if self.efficiency is None or self.bracket is None:
+        if self.efficiency is None or self.bounds is None:
             return None
-        return self.efficiency.value / self.bracket.ceiling
+        return self.efficiency.value / self.bounds.ceiling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,16 +99,16 @@ class Sweep:
     runs: tuple[Run, ...]
     sizes: tuple[sweeps.Size, ...]
     fit: sweeps.Fit | None
-    wire: LinkCapacity
+    link: LinkCapacity
 
     @property
     def bound_bytes_per_s(self) -> float | None:
-        """The most bus bandwidth that the wire allows; None where it is not known, and on one node."""
-        return self.bound_of(self.wire.bytes_per_s)
+        """The most bus bandwidth that the link allows; None where it is not known, and on one node."""
+        return self.bound_of(self.link.bytes_per_s)
 
     @property
     def share(self) -> float | None:
-        """The most bus bandwidth as a share of what the wire allows; None where either is not known."""
+        """The most bus bandwidth as a share of what the link allows; None where either is not known."""
         peak, bound = sweeps.peak(self.sizes), self.bound_bytes_per_s
         return None if peak is None or bound is None else peak.bus_bytes_per_s / bound
 
@@ -123,7 +129,7 @@ class Study:
     scalings: tuple[Scaling, ...]
     sweeps: tuple[Sweep, ...]
     links: tuple[LinkResult, ...]
-    left_out: tuple[Run, ...]  # failed, cut or invalid: never in a figure
+    skipped: tuple[Run, ...]  # failed, cut or invalid: never in a figure
 
     @property
     def lab(self) -> bool:
@@ -134,7 +140,7 @@ class Study:
         return any(run.synthetic for run in self.runs)
 
     @property
-    def link_wires(self) -> tuple[tuple[Configuration, LinkCapacity], ...]:
+    def link_capacities(self) -> tuple[tuple[Configuration, LinkCapacity], ...]:
         """Each configuration that measured links by themselves, and the slowest of them beside what headers leave."""
         measured = [run for run in self.runs if run.configuration.workload is Workload.LINK and run.link_results]
         return tuple((group[0].configuration, _slowest_link(group)) for group in groups(_complete(measured)))
@@ -151,7 +157,7 @@ def study(runs: Sequence[Run]) -> Study:
         scalings=tuple(_scaling(point, points) for point in points),
         sweeps=tuple(_sweep(group, titles) for group in repeats if any(run.sweep for run in group)),
         links=_links(complete),
-        left_out=tuple(run for run in runs if run.outcome is not Outcome.COMPLETE),
+        skipped=tuple(run for run in runs if run.outcome is not Outcome.COMPLETE),
     )
 
 
@@ -206,11 +212,11 @@ def _point(runs: tuple[Run, ...], titles: Titles) -> Point | None:
         launches=launches,
         step=step,
         samples_per_s=None if samples is None else step.turned(lambda step_s: samples / step_s),
-        wire=_wire(runs),
+        link=_link_capacity(runs),
     )
 
 
-def _wire(runs: Sequence[Run]) -> LinkCapacity:
+def _link_capacity(runs: Sequence[Run]) -> LinkCapacity:
     calibrated = [each for run in runs if (each := run.link.calibrated_bytes_per_s) is not None]
     return LinkCapacity(
         usable_bytes_per_s=usable_of_link(runs[0].link, runs[0].configuration.transport),
@@ -222,7 +228,7 @@ def _scaling(point: Point, points: Sequence[Point]) -> Scaling:
     asked = point.configuration
     base = _find(points, asked, nodes=1, ranks=max(1, asked.ranks // asked.nodes))
     single = _find(points, asked, nodes=1, ranks=1)
-    bounds = _bracket(point, base)
+    bounds = _expected_bounds(point, base)
     efficiency = None if base is None else quotient(base.step, point.step)
     return Scaling(
         point=point,
@@ -230,8 +236,8 @@ def _scaling(point: Point, points: Sequence[Point]) -> Scaling:
         single=single,
         efficiency=efficiency,
         efficiency_of_ranks=None if single is None else quotient(single.step, point.step),
-        bracket=bounds,
-        standing=_check_bounds(efficiency, bounds),
+        bounds=bounds,
+        bounds_check=_check_bounds(efficiency, bounds),
     )
 
 
@@ -241,11 +247,11 @@ def _find(points: Sequence[Point], asked: Configuration, *, nodes: int, ranks: i
     return next((each for each in points if replace(each.configuration, transport=Transport.TCP) == wanted), None)
 
 
-def _bracket(point: Point, base: Point | None) -> EfficiencyBounds | None:
-    asked, rate = point.configuration, point.wire.bytes_per_s
+def _expected_bounds(point: Point, base: Point | None) -> EfficiencyBounds | None:
+    asked, rate = point.configuration, point.link.bytes_per_s
     if base is None or rate is None or asked.parameters is None or asked.gradients not in GRADIENT_BYTES:
         return None
-    return bracket(
+    return efficiency_bounds(
         size_bytes=gradient_bytes(asked.parameters, asked.gradients),
         shape=LaunchShape(ranks=asked.ranks, nodes=asked.nodes),
         bytes_per_s=rate,
@@ -274,5 +280,5 @@ def _sweep(runs: tuple[Run, ...], titles: Titles) -> Sweep:
         runs=runs,
         sizes=sizes,
         fit=sweeps.fit(sizes, asked.ranks) if collective == sweeps.ALL_REDUCE else None,
-        wire=_wire(runs),
+        link=_link_capacity(runs),
     )

@@ -19,7 +19,7 @@ def figures_of(seen: Study) -> dict[str, Any]:
         "sweeps": [_sweep(each) for each in seen.sweeps],
         "links": encode(seen.links),
         "contention": [{"run_id": run.run_id, "nodes": encode(run.contention)} for run in seen.runs if run.contention],
-        "left_out": [{"run_id": run.run_id, "outcome": run.outcome, "reason": run.reason} for run in seen.left_out],
+        "skipped": [{"run_id": run.run_id, "outcome": run.outcome, "reason": run.reason} for run in seen.skipped],
     }
 
 
@@ -36,8 +36,8 @@ def _scaling(scaling: Scaling) -> dict[str, Any]:
         "stragglers": [encode(each.stragglers) for each in point.launches],
         "efficiency": encode(scaling.efficiency),
         "efficiency_of_ranks": encode(scaling.efficiency_of_ranks),
-        "bracket": encode(scaling.bracket),
-        "standing": scaling.standing.value,
+        "bounds": encode(scaling.bounds),
+        "bounds_check": scaling.bounds_check.value,
     }
 
 
@@ -47,7 +47,7 @@ def _sweep(sweep: Sweep) -> dict[str, Any]:
         "launches": len(sweep.runs),
         "sizes": encode(sweep.sizes),
         "fit": encode(sweep.fit),
-        "usable_bytes_per_s": sweep.wire.usable_bytes_per_s,
-        "calibrated_bytes_per_s": sweep.wire.calibrated_bytes_per_s,
+        "usable_bytes_per_s": sweep.link.usable_bytes_per_s,
+        "calibrated_bytes_per_s": sweep.link.calibrated_bytes_per_s,
         "share": sweep.share,
     }

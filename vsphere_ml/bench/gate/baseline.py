@@ -49,11 +49,11 @@ def choose_runs(runs: Sequence[Run], fewest: int = FEWEST, again: str = "") -> t
 
 
 def make(runs: Sequence[Run], folder: Path) -> tuple[Path, ...]:
-    """Write the baseline into a new folder and return its files; ConfigError `baseline.there` when one is there."""
+    """Write the baseline into a new folder and return its files; ConfigError `baseline.exists` when one is there."""
     if folder.exists() and any(folder.iterdir() if folder.is_dir() else [folder]):
         raise ConfigError(
             f"{folder} is there and not empty",
-            code="baseline.there",
+            code="baseline.exists",
             target=str(folder),
             hint="name a new folder: a baseline is not mixed with another",
         )

@@ -1,4 +1,4 @@
-"""Is a benchmark good enough to go on? Against a baseline, against what the wire allows, against a figure."""
+"""Is a benchmark good enough to go on? Against a baseline, against what the link allows, against a figure."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ def failure(checks: Sequence[GateCheck], again: Callable[[int], str] = lambda _l
             hint="vsml bench explain says what holds it up",
         )
     unknown = [each for each in checks if each.passed is Passed.UNKNOWN]
-    return _cannot_tell(unknown, len(checks), again) if unknown or not checks else None
+    return _inconclusive_error(unknown, len(checks), again) if unknown or not checks else None
 
 
-def _cannot_tell(unknown: Sequence[GateCheck], of: int, again: Callable[[int], str]) -> NotPossible:
+def _inconclusive_error(unknown: Sequence[GateCheck], of: int, again: Callable[[int], str]) -> NotPossible:
     only_paths = bool(unknown) and all(each.kind == PATH for each in unknown)
     return NotPossible(
-        f"{len(unknown)} of {of} checks cannot be told",
+        f"{len(unknown)} of {of} checks are inconclusive",
         code="bench.path-unproven" if only_paths else "bench.too-noisy",
         details=tuple(f"{each.name}: {each.message}" for each in unknown),
         hint="vsml bench explain says what proves it" if only_paths else _suggest_more_launches(unknown, again),
@@ -195,7 +195,7 @@ def _margin(ratio: float, tolerance: float) -> float:
 def _bounds(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[GateCheck]:
     """Yield a check for each bound that is asked about; one node alone has none."""
     shares = [(each.configuration, "bus bandwidth", each.share) for each in seen.sweeps]
-    shares += [(configuration, "the slowest link", capacity.share) for configuration, capacity in seen.link_wires]
+    shares += [(configuration, "the slowest link", capacity.share) for configuration, capacity in seen.link_capacities]
     for configuration, what, share in shares:
         wanted = limits(thresholds, configuration).of_bound
         if wanted is not None and configuration.nodes > 1:
@@ -213,7 +213,7 @@ def _check_estimate_bound(name: str, transport: Transport, share: float | None, 
         return GateCheck(name=name, kind="bound", passed=Passed.UNKNOWN, message=message)
     message = f"{figures.percent(share)} of the bound, {figures.percent(wanted)} wanted"
     if share > AT_CEILING:
-        message = f"{figures.percent(share)} of what the wire allows cannot be; vsml bench explain says what to check"
+        message = f"{figures.percent(share)} of what the link allows cannot be; vsml bench explain says what to check"
         return GateCheck(name=name, kind="bound", passed=Passed.UNKNOWN, message=message)
     low, high = BEHIND_CPU
     if transport.spec.rdma and low <= share <= high:

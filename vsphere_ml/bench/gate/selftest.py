@@ -117,7 +117,7 @@ def _link(runs: Sequence[Run], rate: float) -> SelftestCheck:
         option = (each.sender, each.receiver)
         shares[option] = max(each.bytes_per_s / rate, shares.get(option, 0.0))
     if not shares:
-        return SelftestCheck(name="link", held=False, message="nothing measured the links: iperf3 lacks")
+        return SelftestCheck(name="link", held=False, message="nothing measured the links: iperf3 is missing")
     said = f"iperf3 got {_range(shares.values())} of the {figures.bandwidth(rate)} that the rate leaves for TCP"
     return SelftestCheck(name="link", held=all(abs(share - 1) <= LINK for share in shares.values()), message=said)
 

@@ -21,7 +21,7 @@ TOOL = "nccl-tests"
 _PROGRAM = re.compile(r"\b(\w+?)_perf(?:_mpi)?\b")
 _REDUCING = frozenset({"all_reduce", "reduce_scatter", "reduce", "sendrecv"})  # sendrecv_perf prints an operation too
 _ROOTED = frozenset({"broadcast", "reduce", "gather", "scatter"})
-_WHOLE = frozenset({"all_reduce", "broadcast", "reduce", "sendrecv"})  # each rank gives or takes all of the size
+_FULL_SIZE = frozenset({"all_reduce", "broadcast", "reduce", "sendrecv"})  # each rank gives or takes all of the size
 _UNCHECKED = frozenset({"alltoall", "alltoallv", "sendrecv"})
 _ONLY_NAMED = frozenset({"alltoallv"})  # since 2026, and every build of it names itself
 _EXACT = 1e-6
@@ -118,7 +118,7 @@ def _root(row: CollectiveRow, collective: str) -> bool:
 def _elements(row: CollectiveRow, collective: str, ranks: int) -> bool:
     if row.known_bytes is None or collective in _ONLY_NAMED:
         return True
-    return row.known_bytes * (1 if collective in _WHOLE else ranks) == row.size_bytes
+    return row.known_bytes * (1 if collective in _FULL_SIZE else ranks) == row.size_bytes
 
 
 def _has_check_column(row: CollectiveRow, collective: str) -> bool:

@@ -21,7 +21,7 @@ from vsphere_ml.bench.imports.parsed import (
     truncated_diagnostics,
     unnamed_collective,
 )
-from vsphere_ml.bench.model.record import LinkResult, Remark, SweepPoint, Workload
+from vsphere_ml.bench.model.record import Diagnostic, LinkResult, SweepPoint, Workload
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -41,16 +41,16 @@ _BOTH_PORTS = re.compile(r"^\s*Dual-port\s*:\s*ON\b")
 _COLUMN = re.compile(r"#\w+|\w+(?: \w+)?\[[^]]*\]")
 _OSU_TITLE = re.compile(r"^# OSU (?:MPI|NCCL|xCCL)(?:-\w+)?\S*\s+(.*?)\s+(?:Test|v\d)")
 _OSU_READ = "Allreduce Latency"
-_OSU_MEANS = Remark(
-    code="import.means",
+_OSU_MEAN_TIMES = Diagnostic(
+    code="import.mean-times",
     target=OSU,
     message="each time is the mean over ranks and iterations: the slowest rank's is longer",
     hint="osu_allreduce -f also prints the longest",
 )
-_OSU_END = Remark(
-    code="import.unended",
+_OSU_END = Diagnostic(
+    code="import.truncated",
     target=OSU,
-    message="the tool prints no end: whether larger sizes are missing cannot be told",
+    message="the tool prints no end: larger sizes may be missing",
 )
 
 
@@ -104,7 +104,7 @@ def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
         ranks=2,
         links=(link,),
         options={"tool": tool, **_queue_pairs(lines)},
-        remarks=(*left_out(tool, broken), *_perftest_end(lines, tool)),
+        diagnostics=(*left_out(tool, broken), *_perftest_end(lines, tool)),
     )
 
 
@@ -167,7 +167,7 @@ def _perftest_rows(lines: Sequence[str]) -> tuple[list[tuple[int, float]], list[
     return seen, broken
 
 
-def _perftest_end(lines: Sequence[str], tool: str) -> tuple[Remark, ...]:
+def _perftest_end(lines: Sequence[str], tool: str) -> tuple[Diagnostic, ...]:
     """Return that larger messages may be missing, where no rule closes the table."""
     titles = next(at for at, line in enumerate(lines) if _AVERAGE.search(line))
     return (
@@ -206,7 +206,7 @@ def osu(lines: Sequence[str], _: Asked) -> Parsed:
             **({"type": text} if (text := first_group(r"^# Datatype:\s*([\w]+)", lines).lower()) else {}),
             **sizes_of(points),
         },
-        remarks=(*(() if longest else (_OSU_MEANS,)), *left_out(OSU, broken), _OSU_END),
+        diagnostics=(*(() if longest else (_OSU_MEAN_TIMES,)), *left_out(OSU, broken), _OSU_END),
     )
 
 

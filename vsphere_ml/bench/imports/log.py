@@ -47,7 +47,7 @@ class Log:
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Excerpt:
     """The lines kept so far, and what they weigh."""
 
     name: str
@@ -80,7 +80,7 @@ class _Kept:
 
 def read(pieces: Iterable[bytes], name: str) -> Log:
     """Return the log that these bytes are. Raises ConfigError `import.too-large` when more must be kept than fits."""
-    digest, remaining = hashlib.sha256(), _Kept(name)
+    digest, remaining = hashlib.sha256(), _Excerpt(name)
     rest = ""
     for text in _decode_pieces(pieces, digest):
         *lines, rest = _BREAK.split(rest + text)
@@ -135,4 +135,4 @@ def _document(lines: list[str], name: str) -> Any:
 
 def too_large(name: str, what: str, hint: str) -> ConfigError:
     """Return the error of a log of which more would have to be kept than fits."""
-    return ConfigError(f"{name} has too much {what} to be read", code="import.too-large", target=name, hint=hint)
+    return ConfigError(f"{name} has more {what} than can be read", code="import.too-large", target=name, hint=hint)

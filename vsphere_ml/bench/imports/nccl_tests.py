@@ -28,7 +28,7 @@ from vsphere_ml.bench.imports.parsed import (
     sizes_of,
     truncated_diagnostics,
 )
-from vsphere_ml.bench.model.record import Remark, SweepPoint, Workload
+from vsphere_ml.bench.model.record import Diagnostic, SweepPoint, Workload
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ _STAMP = re.compile(r"\s+\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*$")  # of -T
 _BANDWIDTHS = 4  # columns of one way: time, algorithm and bus bandwidth, wrong values
 _ROUNDED = 4096  # bytes, below which several sizes can become one
 _AVERAGE_OFF = 0.01  # of the tool's own average: rows are missing
-_MEANS = Remark(
-    code="import.means",
+_MEAN_TIMES = Diagnostic(
+    code="import.mean-times",
     target=TOOL,
     message="each time is the mean of the tool's iterations: their spread is not in it",
     hint="nccl-tests of 2026 write every iteration with -I 1 -J FILE",
@@ -123,7 +123,7 @@ def text(lines: Sequence[str], asked: Asked) -> Parsed:
         names=names,
         devices=devices,
         version=first_group(r"nccl-library=(\d+)", lines),
-        remarks=(_MEANS, *left_out(TOOL, table.broken), *_end(lines, table, columns)),
+        diagnostics=(_MEAN_TIMES, *left_out(TOOL, table.broken), *_end(lines, table, columns)),
         wrong=(*table.wrong, *failed),
     )
 
@@ -146,7 +146,7 @@ def json(document: Any, asked: Asked) -> Parsed:
         version=str(document["nccl_version"]),
         variables=dict(_nccl_variables(document.get("env", []))),
         command=command,
-        remarks=() if all(iterations.values()) else (_MEANS,),
+        diagnostics=() if all(iterations.values()) else (_MEAN_TIMES,),
         wrong=_describe_wrong_values(_count_wrong_values(results)),
         iterations=iterations,
     )
@@ -285,7 +285,7 @@ def _add_row(table: _Table, columns: _Columns, line: str) -> None:
 def _row(cells: Sequence[str], columns: _Columns) -> CollectiveRow | None:
     """Return a row read from its end, since fields before the figures can be blank; None when it is not whole."""
     figures, left = cells[-len(columns.figures) :], cells[: -len(columns.figures)]
-    if not 3 <= len(left) <= len(columns.left) or not _whole_figures(figures, columns):  # noqa: PLR2004 - size, count, type
+    if not 3 <= len(left) <= len(columns.left) or not _are_integers(figures, columns):  # noqa: PLR2004 - size, count, type
         return None
     size, count = parse_integer(left[0]), parse_integer(left[1])
     fields = _read_operation(left[3:], columns.left[3:])
@@ -309,7 +309,7 @@ def _row(cells: Sequence[str], columns: _Columns) -> CollectiveRow | None:
     )
 
 
-def _whole_figures(figures: Sequence[str], columns: _Columns) -> bool:
+def _are_integers(figures: Sequence[str], columns: _Columns) -> bool:
     """Return whether each figure is there as the tool prints it: bandwidths have a decimal point, counts may be N/A."""
     if len(figures) != len(columns.figures):
         return False
@@ -346,7 +346,7 @@ def _in_place(out: str, within: str) -> bool | None:
     return None if out == "N/A" else within != "N/A"
 
 
-def _end(lines: Sequence[str], table: _Table, columns: _Columns) -> Iterator[Remark]:
+def _end(lines: Sequence[str], table: _Table, columns: _Columns) -> Iterator[Diagnostic]:
     """Yield what shows that rows are missing: no end, or an average that is another than that of the rows."""
     text = first_group(r"Avg bus bandwidth\s*:\s*(\S+)", lines)
     average = parse_number(text)
@@ -356,7 +356,7 @@ def _end(lines: Sequence[str], table: _Table, columns: _Columns) -> Iterator[Rem
     ours = statistics.fmean(table.bus) if table.bus else 0.0
     if not table.broken and columns.result_columns > 0 and abs(ours - average) > max(0.02, _AVERAGE_OFF * average):
         message = f"the tool's average is {average:g} GB/s, that of the rows {ours:.4g}: rows are missing or changed"
-        yield Remark(code="import.left-out", target=TOOL, message=message, hint="give the whole output")
+        yield Diagnostic(code="import.left-out", target=TOOL, message=message, hint="give the whole output")
 
 
 def _row_of(result: Any) -> CollectiveRow:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.record import Remark
+from vsphere_ml.bench.model.record import Diagnostic
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Parsed:
     versions: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     command: tuple[str, ...] = ()
-    remarks: tuple[Remark, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     wrong: tuple[str, ...] = ()  # results that were not what they should be
 
 
@@ -126,19 +126,19 @@ def unnamed_collective(tool: str, candidates: Sequence[str]) -> ConfigError:
     )
 
 
-def left_out(tool: str, lines: Sequence[str]) -> tuple[Remark, ...]:
+def left_out(tool: str, lines: Sequence[str]) -> tuple[Diagnostic, ...]:
     """Return the remark of rows that could not be read; none where all could."""
     if not lines:
         return ()
     first = " ".join(lines[0].split())[:60]
     message = f"{len(lines)} row{'s' if len(lines) > 1 else ''} cut or broken, and left out; the first: {first!r}"
-    return (Remark(code="import.left-out", target=tool, message=message, hint="give the whole output"),)
+    return (Diagnostic(code="import.left-out", target=tool, message=message, hint="give the whole output"),)
 
 
-def truncated_diagnostics(tool: str, missing: str) -> tuple[Remark, ...]:
+def truncated_diagnostics(tool: str, missing: str) -> tuple[Diagnostic, ...]:
     """Return the remark of output that does not show that the run came to its end."""
     message = f"nothing shows that the run ended ({missing} is not there): results may be missing"
-    return (Remark(code="import.unended", target=tool, message=message, hint="give the whole output"),)
+    return (Diagnostic(code="import.truncated", target=tool, message=message, hint="give the whole output"),)
 
 
 def rows(lines: Iterable[str]) -> Iterator[list[str]]:
@@ -155,13 +155,13 @@ def sizes_of(sweep: Sequence[SweepPoint]) -> dict[str, str]:
     return {"smallest": str(seen[0]), "largest": str(seen[-1])}
 
 
-_WHOLE = re.compile(r"\d{1,19}")
+_INTEGER = re.compile(r"\d{1,19}")
 _DECIMAL = re.compile(r"\d{1,19}(?:\.\d{1,20})?(?:e[+-]?\d{1,3})?", re.IGNORECASE)
 
 
 def parse_integer(text: str) -> int | None:
     """Return a whole number as tools print them; None for anything else, or more than 19 digits."""
-    return int(text) if text.isascii() and _WHOLE.fullmatch(text) else None
+    return int(text) if text.isascii() and _INTEGER.fullmatch(text) else None
 
 
 def number(text: str) -> float | None:

@@ -136,7 +136,7 @@ def run(parsed: Parsed, given: Given, *, log: Log, seen: str) -> Run:
         link_results=tuple(_with_line_rate(each, given.link) for each in parsed.links),
         proofs=(by,) if by is not None else (),
         paths=went,
-        remarks=parsed.remarks,
+        diagnostics=parsed.diagnostics,
     )
     return _validate_run(made, parsed.tool)
 

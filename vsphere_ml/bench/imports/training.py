@@ -17,7 +17,7 @@ from vsphere_ml.bench.imports.parsed import (
     parse_integer,
     truncated_diagnostics,
 )
-from vsphere_ml.bench.model.record import Remark, Workload
+from vsphere_ml.bench.model.record import Diagnostic, Workload
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,15 +34,15 @@ _TOTAL_LINE = r"^\s*total images/sec:\s*(\d+\.\d\d)\s*$"
 _BETWEEN_PROCESSES = frozenset({"horovod", "distributed_replicated", "distributed_all_reduce", "collective_all_reduce"})
 _SYNC = re.compile(r"^\s*Sync:\s")
 _ALIKE = 0.01  # by which workers' accounts of one run's total differ at most
-_RANK_0 = Remark(
+_RANK_0 = Diagnostic(
     code="import.one-rank",
     target=HOROVOD,
     message="rank 0 alone was timed, each time is the mean of an iteration's batches; no straggler can be named",
 )
-_TOTAL = Remark(
+_TOTAL = Diagnostic(
     code="import.total",
     target=TF_CNN,
-    message="the tool's total is one figure for the run: no interval can be told from it",
+    message="the tool's total is one figure for the run: it gives no interval",
 )
 
 
@@ -77,15 +77,15 @@ def horovod(lines: Sequence[str], asked: Asked) -> Parsed:
         batch=batch,
         step_s=tuple(batch / rate for rate in rates),
         averaged=True,
-        remarks=(_RANK_0, *gaps),
+        diagnostics=(_RANK_0, *gaps),
     )
 
 
-def _gaps(lines: Sequence[str], numbers: Sequence[int]) -> tuple[Remark, ...]:
+def _gaps(lines: Sequence[str], numbers: Sequence[int]) -> tuple[Diagnostic, ...]:
     """Return what shows that iterations are missing: one that was cut or skipped, or no total at the end."""
     lost = numbers[-1] + 1 - len(numbers) + sum(bool(_CUT.search(each)) for each in lines) - len(numbers)
     ended = any("otal img/sec on" in line for line in lines)
-    gone = Remark(
+    gone = Diagnostic(
         code="import.left-out",
         target=HOROVOD,
         message=f"{lost} iterations are missing or cut, and left out",
@@ -125,7 +125,7 @@ def tf_cnn(lines: Sequence[str], asked: Asked) -> Parsed:
         batch=batch,
         step_s=(ranks * batch / totals[0],),
         averaged=True,
-        remarks=(_TOTAL,),
+        diagnostics=(_TOTAL,),
     )
 
 

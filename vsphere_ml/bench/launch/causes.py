@@ -27,7 +27,7 @@ CAUSES = (
     Cause(
         pattern=r"connect \[127\.\d+\.\d+\.\d+\]",
         why="a node's own name leads to a loopback address, which no other rank can reach",
-        hint='`vsml configure` with the playbook "base", whose hosts file mends it',
+        hint='`vsml configure` with the playbook "base", whose hosts file fixes it',
     ),
     Cause(
         pattern=r"Host key verification failed",
@@ -90,17 +90,17 @@ CAUSES = (
     Cause(
         pattern=r"Invalid number of GPUs: \d+ requested",
         why="nccl-tests counts more ranks on a host than it has GPUs; guests of one host name are one host to it",
-        hint="vsml run -- hostname; or --slots with as many as a node has GPUs",
+        hint="vsml run -- hostname; or --ranks-per-node with as many as a node has GPUs",
     ),
     Cause(
         pattern=r"Not enough slots|not enough slots available",
         why="the launcher counts fewer slots than ranks",
-        hint="--slots with the number of ranks that each node is to run",
+        hint="--ranks-per-node with the number of ranks that each node is to run",
     ),
     Cause(
         pattern=r"http_store\.cc:\d+\] Wait timeout",
         why="a rank waited for another one to begin, and it did not in time: it is slow, or has ended",
-        hint="`vsml run -- uptime` for a busy guest; or --variable HOROVOD_GLOO_TIMEOUT_SECONDS=600",
+        hint="`vsml run -- uptime` for a busy guest; or --env HOROVOD_GLOO_TIMEOUT_SECONDS=600",
     ),
     Cause(
         pattern=r"(?i)connection (reset|closed) by peer|gloo.*timed? ?out|Read timeout",

@@ -66,7 +66,7 @@ def expand(spec: BenchSpec) -> tuple[Configuration, ...]:
     )
 
 
-def check_wish(spec: BenchSpec) -> None:
+def check_spec(spec: BenchSpec) -> None:
     """Raise ConfigError `usage` when the wish comes to no launch, or to more step times than a record is read with.
 
     What is measured between nodes needs two of them.

@@ -31,7 +31,7 @@ NOTHING_PRINTED: Mapping[str, int] = {}
 KILLS = 10  # times, a second apart, that what does not end is killed
 RUN_S = 120.0  # for a command that a guest which answers has done in a second
 KILL_S = 15  # after its limit, before a job that does not end is killed
-LOOK_S = 10  # between two looks of a job at whether it was forgotten
+POLL_S = 10  # between two looks of a job at whether it was forgotten
 FORGOTTEN_MIN = 3  # a job ends itself when nobody has looked after it for so many minutes
 
 # The job's own pid 1, so to speak: it leaves its exit status, and ends the job when vsml is gone. It has a PATH of its
@@ -43,7 +43,7 @@ cd {folder} || exit 1
 timeout -k {kill} {limit} env -i {variables} {command} >job.out 2>job.err </dev/null &
 job=$!
 # Once the script is gone, the job's number may be given to anybody: only a child of the script is ended.
-(while sleep {look} && grep -qs "^PPid:[[:space:]]*$$\\$" /proc/$job/status; do
+(while sleep {poll} && grep -qs "^PPid:[[:space:]]*$$\\$" /proc/$job/status; do
     [ -n "$(find alive -mmin -{forgotten})" ] || kill -TERM $job
 done) &
 watch=$!
@@ -73,7 +73,7 @@ echo $from
 tail -c +$((from + 1)) {name} | head -c $((size - from)) | base64
 """
 # What ends jobs from outside: a full file system, and since the job began the kernel, for lack of memory.
-_TROUBLES = """\
+_FAULTS = """\
 df -P {root} | awk 'NR == 2 && $4 < 64 {{ print "the file system " $6 " is full" }}'
 began=$(stat -c %Y {folder}/job.sh) || exit 0
 began=$(($(cut -d. -f1 /proc/uptime) - $(date +%s) + began))
@@ -129,17 +129,17 @@ class JobProgress:
     gone: bool = False  # its script ended and left no status, or its folder is gone
 
 
-def leftovers(shell: Probe) -> tuple[StaleProcess, ...]:
+def find_stale_processes(shell: Probe) -> tuple[StaleProcess, ...]:
     """Return the processes of distributed jobs in the guest."""
     lines = shell.ask({"marked": _MARKED})["marked"].out.splitlines()
     rows = (line.split("\t", 2) for line in lines)
     return tuple(StaleProcess(pid=int(row[0]), run_id=row[1], command=row[2]) for row in rows if len(row) == 3)  # noqa: PLR2004
 
 
-def reap(shell: Shell) -> tuple[StaleProcess, ...]:
+def stop_processes(shell: Shell) -> tuple[StaleProcess, ...]:
     """End every process that carries a run's mark, and return those that were there.
 
-    BenchError `bench.leftovers` when some go on.
+    BenchError `bench.stale-processes` when some go on.
     """
     there = left = _ours(shell)
     if not there:
@@ -153,7 +153,7 @@ def reap(shell: Shell) -> tuple[StaleProcess, ...]:
         shell.run(f"kill -KILL {_pids(left)} 2>/dev/null; sleep 1", timeout_s=60)
     raise BenchError(
         f"{shell.name}: {len(left)} processes of a benchmark cannot be ended",
-        code="bench.leftovers",
+        code="bench.stale-processes",
         target=shell.name,
         hint=f"vsml ssh {shell.name} -- ps -fp {_pids(left).replace(' ', ',')}",
         details=tuple(f"{each.pid}: {each.command}" for each in left),
@@ -161,7 +161,7 @@ def reap(shell: Shell) -> tuple[StaleProcess, ...]:
 
 
 def _ours(shell: Probe) -> tuple[StaleProcess, ...]:
-    return tuple(each for each in leftovers(shell) if each.run_id)
+    return tuple(each for each in find_stale_processes(shell) if each.run_id)
 
 
 def _pids(processes: Sequence[StaleProcess]) -> str:
@@ -220,7 +220,7 @@ def start(shell: Shell, job: Job, how: Launch) -> int:
         variables=shlex.join(f"{name}={value}" for name, value in how.variables.items()),
         command=shlex.join(how.command),
         forgotten=FORGOTTEN_MIN,
-        look=LOOK_S,
+        poll=POLL_S,
     )
     shell.write(f"{job.folder}/job.sh", script, mode=0o700, owner=f"{job.runtime.user}:")
     own = shlex.join(("env", "-i", f"PATH={PATH}", f"{MARK}={job.run_id}", "sh", f"{job.folder}/job.sh"))
@@ -269,9 +269,9 @@ def _parse_output(answer: str) -> OutputPiece:
     return OutputPiece(start=int(start), data=base64.b64decode(encoded))
 
 
-def troubles(shell: Probe, job: Job) -> tuple[str, ...]:
+def reported_faults(shell: Probe, job: Job) -> tuple[str, ...]:
     """Return what the guest itself tells that ends jobs: a full file system, the kernel's killing for memory."""
-    return tuple(shell.ask({"troubles": _TROUBLES.format(root=FOLDER, folder=job.folder)})["troubles"].out.splitlines())
+    return tuple(shell.ask({"faults": _FAULTS.format(root=FOLDER, folder=job.folder)})["faults"].out.splitlines())
 
 
 def stop(shell: Shell, job: Job) -> None:
@@ -279,14 +279,14 @@ def stop(shell: Shell, job: Job) -> None:
     shell.run(f"touch {job.folder}/{STOP}", timeout_s=60)
 
 
-def look_after(shell: Shell, job: Job) -> None:
+def refresh_files(shell: Shell, job: Job) -> None:
     """Tell the job that somebody still wants it."""
     shell.run(f"touch {job.folder}/alive", timeout_s=60)
 
 
 def collect(shell: Probe, job: Job) -> str:
     """Return all the lines that ranks in this guest have left."""
-    return _read_whole_output(shell, f"cat {job.folder}/rank-*.jsonl 2>/dev/null")
+    return _read_all_output(shell, f"cat {job.folder}/rank-*.jsonl 2>/dev/null")
 
 
 def logs(shell: Probe, job: Job) -> str:
@@ -297,16 +297,16 @@ def logs(shell: Probe, job: Job) -> str:
 
 def result(shell: Probe, job: Job, name: str) -> str:
     """Return a file that the job's program wrote into its folder; empty when it wrote none."""
-    return _read_whole_output(shell, f"cat {job.folder}/{name} 2>/dev/null")
+    return _read_all_output(shell, f"cat {job.folder}/{name} 2>/dev/null")
 
 
 def end(shell: Shell, job: Job) -> None:
     """End what is left of the job in the guest, and take its folder away."""
-    reap(shell)
+    stop_processes(shell)
     shell.run(f"rm -rf {job.folder}", timeout_s=RUN_S)
 
 
-def _read_whole_output(shell: Probe, command: str) -> str:
+def _read_all_output(shell: Probe, command: str) -> str:
     parts: list[str] = []
     while True:
         offset = sum(len(part.encode()) for part in parts)

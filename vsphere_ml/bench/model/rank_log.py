@@ -200,7 +200,7 @@ _READERS: Mapping[str, Callable[[RankLog, Mapping[str, Any]], None]] = {
 
 def _bad_line_error(node: str, line: Mapping[str, Any], error: Exception) -> BenchError:
     return BenchError(
-        f"{node}: a rank told what cannot be understood: {type(error).__name__}: {error}",
+        f"{node}: unexpected output of a rank: {type(error).__name__}: {error}",
         code="bench.bad-line",
         target=node,
         details=(json.dumps(dict(line))[:200],),

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from vsphere_ml.bench.model.transports import Transport
 
-SCHEMA = "vsml.bench/1"
+SCHEMA = "vsml.bench/2"
 VSML = "vsml"  # the source of what was not imported
 
 
@@ -279,7 +279,7 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
+class Diagnostic:
     """Something a person should know about the run."""
 
     code: str
@@ -326,7 +326,7 @@ class Run:
     contention: tuple[CpuContention, ...] = ()  # by node
     proofs: tuple[Proof, ...] = ()
     paths: tuple[Path, ...] = ()
-    remarks: tuple[Remark, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
     def proof(self, name: str) -> Verdict:
         """Return whether this proof holds; unknown when nobody tried it."""

@@ -1,4 +1,4 @@
-"""What the wire allows: the time of an all-reduce, and between which bounds an honest efficiency lies.
+"""What the link allows: the time of an all-reduce, and between which bounds an honest efficiency lies.
 
 Data-parallel training exchanges the gradients once a step. None of the exchange hidden behind the backward pass is the
 floor, all of it the ceiling. What is measured below the floor is not explained by the network.
@@ -54,7 +54,7 @@ class EfficiencyBounds:
         return self.ceiling < 1
 
 
-def bracket(
+def efficiency_bounds(
     *, size_bytes: float, shape: LaunchShape, bytes_per_s: float, base_s: float, latency_s: float = 0.0
 ) -> EfficiencyBounds:
     """Return the bounds for a step of `base_s` on the base case: `T1/(T1+t)` and `T1/max(T1, t)`.

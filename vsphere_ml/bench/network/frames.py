@@ -26,29 +26,29 @@ class Frame:
     """A full packet of a transport."""
 
     payload_bytes: int
-    wire_bytes: int
+    frame_bytes: int
 
     @property
     def share(self) -> float:
         """Payload as a share of what it occupies of the wire."""
-        return self.payload_bytes / self.wire_bytes
+        return self.payload_bytes / self.frame_bytes
 
 
 def frame(transport: Transport, mtu_bytes: int) -> Frame:
     """Return the packet that this transport fills on Ethernet of this MTU."""
     if transport.spec.rdma:
         return rdma_frame(rdma_mtu(mtu_bytes))
-    return Frame(payload_bytes=mtu_bytes - TCP_IP, wire_bytes=mtu_bytes + ETHERNET + GAP)
+    return Frame(payload_bytes=mtu_bytes - TCP_IP, frame_bytes=mtu_bytes + ETHERNET + GAP)
 
 
 def rdma_frame(payload_bytes: int) -> Frame:
     """Return a full RoCEv2 packet of this RDMA MTU."""
-    return Frame(payload_bytes=payload_bytes, wire_bytes=payload_bytes + ROCE + GAP)
+    return Frame(payload_bytes=payload_bytes, frame_bytes=payload_bytes + ROCE + GAP)
 
 
 def infiniband_frame(payload_bytes: int) -> Frame:
     """Return a full packet of InfiniBand's own of this MTU; its line rate is that of data, after the encoding."""
-    return Frame(payload_bytes=payload_bytes, wire_bytes=payload_bytes + INFINIBAND)
+    return Frame(payload_bytes=payload_bytes, frame_bytes=payload_bytes + INFINIBAND)
 
 
 def rdma_mtu(mtu_bytes: int) -> int:

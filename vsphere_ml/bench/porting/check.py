@@ -25,7 +25,7 @@ class Ported:
     found: tuple[FoundStep, ...]
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether nothing is missing and nothing wrong."""
         return all(each.state in {PortingState.FOUND, PortingState.NOT_NEEDED} for each in self.found)
 
@@ -52,7 +52,7 @@ def check(content: bytes, file: str, *, keras: int = NEWEST_KERAS) -> Ported:
 
 def incomplete_error(ported: Ported) -> BenchError | None:
     """Return the error of a script that would not train, or not as one; None when every step is there."""
-    if ported.whole:
+    if ported.is_complete:
         return None
     bad = [each for each in ported.found if each.state in {PortingState.MISSING, PortingState.WRONG}]
     numbers = ", ".join(str(each.step.number) for each in bad)
@@ -60,5 +60,5 @@ def incomplete_error(ported: Ported) -> BenchError | None:
         f"{ported.file} is not ported to Horovod: {'step' if len(bad) == 1 else 'steps'} {numbers}",
         code="bench.not-ported",
         target=ported.file,
-        hint="mend what is missing or wrong, then check it again",
+        hint="fix what is missing or wrong, then check again",
     )

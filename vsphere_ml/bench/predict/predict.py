@@ -62,7 +62,7 @@ class Prediction:
     """What sizes alone say."""
 
     job: TrainingModel
-    wire: LinkModel
+    link: LinkModel
     size_bytes: int
     exchanges: tuple[Exchange, ...]
     limit_s: float  # what the ring at line rate tends to
@@ -76,7 +76,7 @@ def predict(job: TrainingModel, model: LinkModel, nodes: tuple[int, ...]) -> Pre
     limit = bounds.limit_s(size, model.line_bytes_per_s)
     return Prediction(
         job=job,
-        wire=model,
+        link=model,
         size_bytes=size,
         exchanges=tuple(_exchange(job, model, size, each) for each in nodes),
         limit_s=limit,
@@ -88,7 +88,7 @@ def predict(job: TrainingModel, model: LinkModel, nodes: tuple[int, ...]) -> Pre
 def _exchange(job: TrainingModel, model: LinkModel, size: int, nodes: int) -> Exchange:
     shape = LaunchShape(ranks=nodes * job.ranks_per_node, nodes=nodes)
     usable = model.usable_bytes_per_s
-    made = bounds.bracket(
+    made = bounds.efficiency_bounds(
         size_bytes=size, shape=shape, bytes_per_s=usable, base_s=job.base_step_s or 1.0, latency_s=model.latency_s
     )
     line = bounds.ring_s(size, shape.ranks, model.line_bytes_per_s) if shape.nodes > 1 else 0.0

@@ -19,7 +19,7 @@ _HOROVOD = "https://github.com/horovod/horovod/blob/master/docs/benchmarks.rst"
 _DLPERF = "https://github.com/Oneflow-Inc/DLPerf"
 _NCCL_TESTS = "https://github.com/NVIDIA/nccl-tests/issues"
 
-ANCHORS = (
+PUBLISHED = (
     PublishedResult(
         what="scaling, Inception V3 and ResNet-101",
         conditions="128 servers × 4 Pascal GPUs, 25 GbE RoCE, Horovod; against one GPU",

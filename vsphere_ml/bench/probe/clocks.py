@@ -29,8 +29,8 @@ _CLOCK = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(?:\s|$)", re.ASCII)
 
 def by_node(logs: Sequence[RankLog]) -> dict[str, str]:
     """Return each node's GPUs in words; nodes whose driver told nothing are left out."""
-    looks = {each.node: each.clocks for each in logs if each.clocks}
-    return {node: _words(rows) for node, rows in looks.items()}
+    readings = {each.node: each.clocks for each in logs if each.clocks}
+    return {node: _words(rows) for node, rows in readings.items()}
 
 
 def _words(rows: Sequence[Mapping[str, str]]) -> str:
@@ -40,9 +40,9 @@ def _words(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def _gpu(uuid: str, rows: Sequence[Mapping[str, str]]) -> str:
-    ecc = " and ".join(sorted({row["ecc"] for row in rows if row.get("ecc")})) or "not told"
+    ecc = " and ".join(sorted({row["ecc"] for row in rows if row.get("ecc")})) or "not reported"
     busy = [row for row in rows if not (_bits(row) or 0) & _IDLE]
-    idle = f", idle in {len(rows) - len(busy)} of {len(rows)} looks" if len(busy) < len(rows) else ""
+    idle = f", idle in {len(rows) - len(busy)} of {len(rows)} readings" if len(busy) < len(rows) else ""
     clocks = f"SM {_range(busy or rows, 'sm')}, memory {_range(busy or rows, 'memory')}"
     return f"{uuid}: {clocks}, throttled: {_throttle_reasons(rows)}, ECC {ecc}{idle}"
 
@@ -50,7 +50,7 @@ def _gpu(uuid: str, rows: Sequence[Mapping[str, str]]) -> str:
 def _range(rows: Sequence[Mapping[str, str]], key: str) -> str:
     values = sorted({float(match[1]) for row in rows if (match := _CLOCK.match(row.get(key, "")))})
     if not values:
-        return "not told"
+        return "not reported"
     return f"{values[0]:g} MHz" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g} MHz"
 
 
@@ -60,7 +60,7 @@ def _throttle_reasons(rows: Sequence[Mapping[str, str]]) -> str:
     for row in rows:
         bits = _bits(row)
         if bits is None:
-            return "not told"
+            return "not reported"
         active |= bits & ~_IDLE
     known = [name for bit, name in _REASONS.items() if active & bit]
     unknown = active & ~sum(_REASONS)

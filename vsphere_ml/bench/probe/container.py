@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 PACKAGES = ("horovod", "tensorflow", "tensorflow_cpu", "keras")
 # A container's interpreter knows its packages; where their folders lie differs from image to image.
 ASK_PACKAGES = f"""\
-import importlib.metadata as told
+import importlib.metadata as metadata
 for name in {PACKAGES}:
     try:
-        print(name + "-" + told.version(name) + ".dist-info")
-    except told.PackageNotFoundError:
+        print(name + "-" + metadata.version(name) + ".dist-info")
+    except metadata.PackageNotFoundError:
         pass
 """
 # What an image sets for its own programs. Anything else in it may be a secret.
@@ -93,7 +93,7 @@ def _check_container(node: str, container: ContainerInfo | None, ssh_port: int) 
             f"{node}: container {NAME} does not run",
             code="bench.no-container",
             target=node,
-            hint='`vsml configure` with the playbook "container"; or --in guest',
+            hint='`vsml configure` with the playbook "container"; or --run-in guest',
         )
     if not container.shares:
         raise _container_error(node, f"container {NAME} does not share {FOLDER} with the guest")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.record import Remark
+from vsphere_ml.bench.model.record import Diagnostic
 from vsphere_ml.bench.probe import perftest, rdma
 from vsphere_ml.bench.probe.perftest import End
 from vsphere_ml.core.errors import NotPossible
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.guest import Peer
 
 
-def lack(transport: Transport, surveyed: Sequence[Surveyed]) -> str | None:
+def missing_tool(transport: Transport, surveyed: Sequence[Surveyed]) -> str | None:
     """Return in words what guests lack for this transport's tool; None when the links can be measured."""
-    answers = ((each.node, _lack(transport, each)) for each in surveyed)
+    answers = ((each.node, _missing_tool(transport, each)) for each in surveyed)
     of = {node: why for node, why in answers if why}
     return f"{', '.join(of)}: {next(iter(of.values()))}" if of else None
 
 
-def _lack(transport: Transport, each: Surveyed) -> str | None:
+def _missing_tool(transport: Transport, each: Surveyed) -> str | None:
     if not transport.spec.rdma:
         return None if each.iperf3 else "no iperf3"
     if not each.ports:
@@ -34,10 +34,10 @@ def _lack(transport: Transport, each: Surveyed) -> str | None:
         return "no active RDMA port with a RoCE v2 GID of an IPv4 address"
     if each.perftest is None:
         return "no ib_write_bw"
-    return _lack_of_gpu(each, each.perftest) if transport.spec.gpu_memory else None
+    return _missing_gpu_support(each, each.perftest) if transport.spec.gpu_memory else None
 
 
-def _lack_of_gpu(each: Surveyed, tool: perftest.Perftest) -> str | None:
+def _missing_gpu_support(each: Surveyed, tool: perftest.Perftest) -> str | None:
     if not each.gpus:
         return "no GPU"
     if not tool.cuda:
@@ -64,9 +64,9 @@ def ends(node: Peer, each: Surveyed, transport: Transport, within: RunIn) -> tup
     )
 
 
-def not_measured(transport: Transport, why: str) -> Remark:
+def not_measured(transport: Transport, why: str) -> Diagnostic:
     """Return what the record says of links that nobody measured."""
-    return Remark(
+    return Diagnostic(
         code="bench.not-measured",
         target=transport.spec.link_tool,
         message=f"not measured: {why}",

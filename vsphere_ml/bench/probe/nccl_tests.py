@@ -15,7 +15,7 @@ from vsphere_ml.bench.imports.parsed import Asked
 from vsphere_ml.bench.imports.parsed import first_group as found_in
 from vsphere_ml.bench.imports.prefixes import strip_prefixes
 from vsphere_ml.bench.model.job import RunIn
-from vsphere_ml.bench.model.record import Remark
+from vsphere_ml.bench.model.record import Diagnostic
 from vsphere_ml.core import json_text
 from vsphere_ml.core.errors import BenchError, ConfigError, NotPossible
 from vsphere_ml.core.nodes.container import NAME
@@ -110,7 +110,7 @@ def enough_gpus(of: Mapping[str, int], ranks: int) -> None:
             f"all_reduce_perf wants a GPU for each of {ranks} ranks a node, and there are fewer ({', '.join(short)})",
             code="bench.too-few-gpus",
             target=short[0].partition(":")[0],
-            hint="--slots with as many as a node has; `vsml verify` if the driver does not see them",
+            hint="--ranks-per-node with as many as a node has; `vsml verify` if the driver does not see them",
         )
 
 
@@ -135,24 +135,26 @@ def parse_result(log: str, result: str, ranks: int) -> Parsed:
     try:
         parsed = imports.json(json_text.parse(result), _OURS) if result else imports.text(_bare_lines(log), _OURS)
     except (ValueError, KeyError, TypeError, OverflowError, AttributeError, ConfigError) as error:
-        raise _nothing(f"all_reduce_perf told nothing that can be read: {error}") from error
+        raise _nothing(f"unexpected output of all_reduce_perf: {error}") from error
     if {each.rank for each in parsed.devices} != set(range(ranks)):
         counted = ", ".join(str(each.rank) for each in parsed.devices) or "none"
-        raise _nothing(f"all_reduce_perf told of ranks {counted}, and {ranks} were started as one job")
-    return replace(parsed, remarks=(*parsed.remarks, *_left_out(log)))
+        raise _nothing(f"all_reduce_perf reported ranks {counted}, but {ranks} were started as one job")
+    return replace(parsed, diagnostics=(*parsed.diagnostics, *_left_out(log)))
 
 
 def _bare_lines(log: str) -> list[str]:
     return [strip_prefixes(line) for line in log.splitlines()]
 
 
-def _left_out(log: str) -> tuple[Remark, ...]:
+def _left_out(log: str) -> tuple[Diagnostic, ...]:
     """Return that large messages were left out: the program needs three times their size of a GPU's memory."""
     largest = found_in(r"^# Reducing maxBytes to (\d+) due to memory limitation", _bare_lines(log))
     if not largest:
         return ()
     message = f"not measured: messages over {largest} bytes, for which the GPUs' memory is too small"
-    return (Remark(code="bench.not-measured", target="all_reduce_perf", message=message, hint="--nccl-sizes FROM:TO"),)
+    return (
+        Diagnostic(code="bench.not-measured", target="all_reduce_perf", message=message, hint="--nccl-sizes FROM:TO"),
+    )
 
 
 def with_measurements(logs: Sequence[RankLog], measured: Parsed) -> tuple[RankLog, ...]:

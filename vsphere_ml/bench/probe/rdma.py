@@ -113,7 +113,7 @@ def none_on(nodes: Sequence[str]) -> NotPossible:
         f"{', '.join(nodes)}: no active RDMA port with a RoCE v2 GID of an IPv4 address",
         code="bench.no-rdma",
         target=nodes[0],
-        hint='`vsml configure` with the playbook "roce", `vsml verify` for what lacks; --transport tcp needs none',
+        hint='`vsml configure` with the playbook "roce", `vsml verify` for what is missing; --transport tcp needs none',
     )
 
 

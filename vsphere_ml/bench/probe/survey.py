@@ -244,15 +244,15 @@ def _meets(each: Surveyed, needs: Needs) -> bool:
 
 
 def _no_runtime(missing: Sequence[str], tools: Tools, what: str) -> BenchError:
-    mend = '`vsml configure` with the playbook "runtime", or name yours: [guest] settings = { runtime_path = … }'
+    hint = '`vsml configure` with the playbook "runtime", or name yours: [guest] settings = { runtime_path = … }'
     if tools.within is RunIn.CONTAINER:
-        mend = "name the image's: [guest] settings = { container_python = … }; or another image"
+        hint = "name the image's: [guest] settings = { container_python = … }; or another image"
     where = "" if tools.within is RunIn.GUEST else f" in container {container.NAME}"
     return BenchError(
         f"{', '.join(missing)}: {tools.python} is no {what}{where}",
         code="bench.no-runtime",
         target=missing[0],
-        hint=mend,
+        hint=hint,
     )
 
 

@@ -37,7 +37,7 @@ _CHANNEL = re.compile(
     r"(?: \[(?P<side>send|receive)\])? via (?P<via>\S.*)"
 )
 _VIA_NET = re.compile(r"NET/(?P<name>.+?)/(?P<device>\d+)(?:\(\d+\))?(?P<how>\S*)")
-_WHOLE_NET = re.compile(r"(?:/GDRDMA(?:\(PCI\))?|/Shared)*")
+_NET_LINE = re.compile(r"(?:/GDRDMA(?:\(PCI\))?|/Shared)*")
 _VERBS = re.compile(r"IB(ext\w*)?")
 # HPC-X's plugin goes by this name until it has chosen its way, which it logs in a line of its own: NCCL's adaptors for
 # older plugins keep the first name (nccl-rdma-sharp-plugins' p2p_plugin.c; ncclNet_v6_as_v8 and others in NCCL).
@@ -90,7 +90,7 @@ class _Seen:
         net = _VIA_NET.match(self.match["via"])
         if net is None or "/GDRDMA" in net["how"]:
             return False
-        return self.said.cut or _WHOLE_NET.fullmatch(net["how"]) is None
+        return self.said.cut or _NET_LINE.fullmatch(net["how"]) is None
 
     @property
     def ranks(self) -> tuple[str, str]:

@@ -7,7 +7,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import causes
-from vsphere_ml.bench.model.record import LocalSteps, Outcome, Remark, Run, Steps, SweepPoint, Verdict, Workload, World
+from vsphere_ml.bench.model.record import (
+    Diagnostic,
+    LocalSteps,
+    Outcome,
+    Run,
+    Steps,
+    SweepPoint,
+    Verdict,
+    Workload,
+    World,
+)
 from vsphere_ml.bench.proof import channels, ledger, marking, paths
 from vsphere_ml.bench.proof import ranks as proof
 from vsphere_ml.bench.proof.contention import contention
@@ -53,8 +63,8 @@ def run(context: LaunchContext, logs: Sequence[RankLog], log: str, stop: Stop | 
         contention=contention(job, logs, context.cpu_times),
         proofs=proofs,
         paths=went,
-        remarks=(
-            *context.wire.remarks,
+        diagnostics=(
+            *context.measured.diagnostics,
             *proof.shared_hosts(job, context.hosts),
             *version_mismatches(context),
             *_diverged_weights(job, logs),
@@ -72,7 +82,7 @@ def link_run(context: LaunchContext) -> Run:
         blank(context),
         method=method(context.job, (), None),
         proofs=(context.clean,) if context.clean else (),
-        remarks=(*context.wire.remarks, *proof.shared_hosts(context.job, context.hosts)),
+        diagnostics=(*context.measured.diagnostics, *proof.shared_hosts(context.job, context.hosts)),
     )
 
 
@@ -91,7 +101,7 @@ def _without_figures(context: LaunchContext, outcome: Outcome, why: str) -> Run:
     return replace(blank(context), outcome=outcome, reason=why, proofs=proofs)
 
 
-def objection(run: Run) -> BenchError | None:
+def invalid_reason(run: Run) -> BenchError | None:
     """Return what makes a launch worthless whatever its speed; None when nothing does."""
     wrong = next((each for each in run.proofs if each.verdict is Verdict.NO), None)
     if wrong is None:
@@ -124,7 +134,7 @@ def ended_badly(job: Job, status: int, log: str, faults: Sequence[str] = ()) -> 
         f"{job.configuration.launcher} on {job.nodes[0].name} ended with status {status}{limit}{why}",
         code="bench.launch-failed",
         target=job.nodes[0].name,
-        hint=cause.hint if cause else "the first error of its last lines is usually the one to mend",
+        hint=cause.hint if cause else "the first error of its last lines is usually the one to fix",
         details=causes.last_lines(log),
     )
 
@@ -135,7 +145,7 @@ def _complete(job: Job, logs: Sequence[RankLog], log: str) -> None:
         return
     if not logs or not all(each.ended for each in logs):
         silent = [str(each.rank) for each in logs if not each.ended]
-        what = f"ranks {', '.join(silent)} did not come to their end" if silent else "no rank told anything"
+        what = f"ranks {', '.join(silent)} did not come to their end" if silent else "no rank reported anything"
         raise BenchError(
             f"{what}, though {job.configuration.launcher} ended well",
             code="bench.no-samples",
@@ -144,29 +154,29 @@ def _complete(job: Job, logs: Sequence[RankLog], log: str) -> None:
         )
 
 
-def _lost_nodes(job: Job, logs: Sequence[RankLog]) -> tuple[Remark, ...]:
+def _lost_nodes(job: Job, logs: Sequence[RankLog]) -> tuple[Diagnostic, ...]:
     """Return which nodes an elastic job lost."""
     ended = {each.node for each in logs if each.ended}
     lost = [node.name for node in job.nodes if node.name not in ended]
     if not job.least_nodes or not lost:
         return ()
     message = f"lost on the way; the job went on with {len(job.nodes) - len(lost)} of {len(job.nodes)} nodes"
-    return tuple(Remark(code="bench.lost-node", target=name, message=message) for name in lost)
+    return tuple(Diagnostic(code="bench.lost-node", target=name, message=message) for name in lost)
 
 
-def _diverged_weights(job: Job, logs: Sequence[RankLog]) -> tuple[Remark, ...]:
+def _diverged_weights(job: Job, logs: Sequence[RankLog]) -> tuple[Diagnostic, ...]:
     """Return a remark where weights are no numbers any more: fp16 overflows where few images make large gradients."""
     if all(each.finite for each in logs):
         return ()
-    message = "the weights became NaN or infinite: whether the ranks stayed in sync cannot be told"
-    hint = "more --batch, a larger --image, or --gradients fp32"
-    return (Remark(code="bench.not-finite", target=job.run_id, message=message, hint=hint),)
+    message = "the weights became NaN or infinite: whether the ranks stayed in sync is unknown"
+    hint = "more --batch, a larger --image-size, or --compression fp32"
+    return (Diagnostic(code="bench.not-finite", target=job.run_id, message=message, hint=hint),)
 
 
-def _stopped_early(job: Job, stop: Stop | None) -> tuple[Remark, ...]:
+def _stopped_early(job: Job, stop: Stop | None) -> tuple[Diagnostic, ...]:
     if stop is None:
         return ()
-    return (Remark(code="bench.stopped", target=job.run_id, message=f"ended before its last step: {stop.value}"),)
+    return (Diagnostic(code="bench.stopped", target=job.run_id, message=f"ended before its last step: {stop.value}"),)
 
 
 def _with_parameters(job: Job, logs: Sequence[RankLog]) -> Configuration:

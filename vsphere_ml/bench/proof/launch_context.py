@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml import __version__
 from vsphere_ml.bench.launch.launchers import launch
-from vsphere_ml.bench.model.record import Cluster, Environment, Link, LinkResult, Method, Outcome, Remark, Run, Workload
+from vsphere_ml.bench.model.record import (
+    Cluster,
+    Diagnostic,
+    Environment,
+    Link,
+    LinkResult,
+    Method,
+    Outcome,
+    Run,
+    Workload,
+)
 from vsphere_ml.bench.probe import clocks, rdma
 from vsphere_ml.bench.probe.line_rate import line_rate
 
@@ -43,7 +53,7 @@ class MeasuredLinks:
 
     links: tuple[LinkResult, ...] = ()
     bytes_per_s: float | None = None
-    remarks: tuple[Remark, ...] = ()  # what was not measured, and why
+    diagnostics: tuple[Diagnostic, ...] = ()  # what was not measured, and why
     failure: BenchError | None = None  # of the tool, just now
 
 
@@ -69,7 +79,7 @@ class LaunchContext:
     lab: bool
     machines: Mapping[str, Machine]  # by node
     surveyed: tuple[Surveyed, ...]
-    wire: MeasuredLinks = MeasuredLinks()
+    measured: MeasuredLinks = MeasuredLinks()
     origin: Origin = Origin()
     cpu_times: Mapping[str, CpuTimes] = field(default_factory=dict)  # vCenter's, by node
     priority: int | None = None  # of RDMA packets, that is to be lossless
@@ -94,7 +104,7 @@ def blank(context: LaunchContext) -> Run:
         cluster=_cluster(context),
         environment=environment(context, ()),
         link=_link(context),
-        link_results=context.wire.links,
+        link_results=context.measured.links,
     )
 
 
@@ -158,7 +168,7 @@ def _link(context: LaunchContext) -> Link:
         interface=context.job.interface,
         mtu_bytes=_mtu(context),
         congestion_control=", ".join(sorted({each.congestion_control for each in context.surveyed} - {""})),
-        calibrated_bytes_per_s=context.wire.bytes_per_s,
+        calibrated_bytes_per_s=context.measured.bytes_per_s,
     )
 
 
@@ -185,12 +195,12 @@ def _mtu(context: LaunchContext) -> int | None:
     return next(iter(found)) if len(found) == 1 else None
 
 
-def version_mismatches(context: LaunchContext) -> tuple[Remark, ...]:
+def version_mismatches(context: LaunchContext) -> tuple[Diagnostic, ...]:
     """Return which versions differ between nodes: the record names those of the first."""
     names = dict.fromkeys(name for each in context.surveyed for name in each.versions)
     of = {name: {each.node: each.versions.get(name, "none") for each in context.surveyed} for name in names}
     return tuple(
-        Remark(
+        Diagnostic(
             code="bench.versions-differ",
             target=name,
             message=", ".join(f"{node}: {version}" for node, version in versions.items()),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model.launcher_names import Backend
-from vsphere_ml.bench.model.record import Remark, TrafficCount, TrafficVerdict, Workload
+from vsphere_ml.bench.model.record import Diagnostic, TrafficCount, TrafficVerdict, Workload
 from vsphere_ml.bench.network.frames import HEADERS
 from vsphere_ml.bench.network.sweeps import bus_factor
 
@@ -21,33 +21,33 @@ TOLERANCE = 0.02  # of what is expected
 SILENT = 0.05  # of what is expected: what else the guest says on its network
 MPICH_RING = ("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", "ring")
 
-_HINT = "`traffic` in the record has the bytes; look at --variable, at the script and at the launcher's hosts"
+_HINT = "`traffic` in the record has the bytes; look at --env, at the script and at the launcher's hosts"
 DIAGNOSES = {
-    TrafficVerdict.NOTHING: Remark(
+    TrafficVerdict.NOTHING: Diagnostic(
         code="bench.traffic-nothing",
         target="",
         message="sent {ratio:.0%} of what an all-reduce must: nothing was exchanged",
         hint=_HINT,
     ),
-    TrafficVerdict.OTHER_INTERFACE: Remark(
+    TrafficVerdict.OTHER_INTERFACE: Diagnostic(
         code="bench.traffic-other-interface",
         target="",
         message="sent what an all-reduce must by {interface}, not by the chosen interface",
         hint=_HINT,
     ),
-    TrafficVerdict.TWICE: Remark(
+    TrafficVerdict.TWICE: Diagnostic(
         code="bench.traffic-twice",
         target="",
         message="sent {ratio:.2f} times what an all-reduce must: it was averaged twice",
         hint=_HINT,
     ),
-    TrafficVerdict.HALF: Remark(
+    TrafficVerdict.HALF: Diagnostic(
         code="bench.traffic-half",
         target="",
         message="sent half of what an all-reduce must: its values were compressed",
         hint=_HINT,
     ),
-    TrafficVerdict.FEWER_RANKS: Remark(
+    TrafficVerdict.FEWER_RANKS: Diagnostic(
         code="bench.traffic-fewer-ranks",
         target="",
         message="sent {ratio:.2f} of what an all-reduce of all ranks must, as one of fewer ranks does",
@@ -133,12 +133,12 @@ def _is_near(ratio: float, expected: float) -> bool:
     return abs(ratio / expected - 1) <= TOLERANCE
 
 
-def diagnose(counts: Sequence[TrafficCount]) -> tuple[Remark, ...]:
+def diagnose(counts: Sequence[TrafficCount]) -> tuple[Diagnostic, ...]:
     """Return what is wrong with an exchange, each once a node."""
     return tuple({(each.node, each.verdict): _diagnose(each) for each in counts if each.verdict in DIAGNOSES}.values())
 
 
-def _diagnose(counted: TrafficCount) -> Remark:
+def _diagnose(counted: TrafficCount) -> Diagnostic:
     of_verdict = DIAGNOSES[counted.verdict]
     message = of_verdict.message.format(ratio=counted.ratio, interface=counted.interface)
     return replace(of_verdict, target=counted.node, message=message)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.record import Marking, PriorityCount, Remark
+from vsphere_ml.bench.model.record import Diagnostic, Marking, PriorityCount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,10 +51,10 @@ def judge(in_priority: int, counted: int, rdma: int) -> Marking:
     return Marking.MARKED if in_priority >= _MOST * counted else Marking.UNMARKED
 
 
-def diagnose(counts: Sequence[PriorityCount]) -> tuple[Remark, ...]:
+def diagnose(counts: Sequence[PriorityCount]) -> tuple[Diagnostic, ...]:
     """Return that packets were not in the priority, by port; and once that nobody can tell."""
     unmarked = tuple(
-        Remark(
+        Diagnostic(
             code=UNMARKED,
             target=each.node,
             message=f"{each.interface} sent {each.priority_bytes} of {each.counted_bytes} bytes in priority "
@@ -68,8 +68,8 @@ def diagnose(counts: Sequence[PriorityCount]) -> tuple[Remark, ...]:
     return (*unmarked, *(_not_known(each) for each in unknown[:1]))
 
 
-def _not_known(each: PriorityCount) -> Remark:
-    return Remark(
+def _not_known(each: PriorityCount) -> Diagnostic:
+    return Diagnostic(
         code=NOT_KNOWN,
         target=each.node,
         message=f"whether RDMA was in priority {each.priority} is not known: a virtual function counts no priorities",

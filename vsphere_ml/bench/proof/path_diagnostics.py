@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.record import VSML, Outcome, Remark, Verdict, Workload
+from vsphere_ml.bench.model.record import VSML, Diagnostic, Outcome, Verdict, Workload
 from vsphere_ml.bench.model.transports.transport_spec import IB
 from vsphere_ml.bench.proof.paths import PATH
 
@@ -29,36 +29,36 @@ def unproven(run: Run) -> str:
     return f"{run.source} tells nothing of it" if asked.transport.spec.rdma else ""
 
 
-def path_remarks(run: Run, where: str) -> Iterator[Remark]:
+def diagnose_paths(run: Run, where: str) -> Iterator[Diagnostic]:
     """Yield what is wrong with a launch's path, or that it is not known."""
     asked = run.configuration.transport
     # Channels inside a node, and sockets beside NCCL's own, are no way of NCCL's between nodes.
     carriers = Counter(path.carrier for path in run.paths if path.carrier.startswith("NET/"))
     sockets = [each for each in carriers if "Socket" in each]
     if asked.spec.rdma and sockets:
-        yield Remark(
+        yield Diagnostic(
             code="bench.wrong-path",
             target=where,
             message=f"{asked} was asked for, and {carriers[sockets[0]]} of {carriers.total()} channels went by sockets",
             hint="vsml verify: RDMA device, GID and path MTU of each node",
         )
     elif asked.spec.gpu_memory and set(carriers) == {IB}:
-        yield Remark(
+        yield Diagnostic(
             code="bench.no-gpudirect",
             target=where,
             message=f"GPUDirect was asked for, and all {carriers.total()} channels went by host memory",
             hint="vsml verify: ATS, nvidia-peermem or DMA-BUF, and the way from GPU to NIC",
         )
     elif run.proof(PATH) is Verdict.NO and run.outcome is Outcome.INVALID:
-        yield Remark(code="bench.wrong-path", target=where, message=run.reason or "the bytes went another way")
+        yield Diagnostic(code="bench.wrong-path", target=where, message=run.reason or "the bytes went another way")
     elif why := unproven(run):
         yield _unproven(run, where, why)
 
 
-def _unproven(run: Run, where: str, why: str) -> Remark:
+def _unproven(run: Run, where: str, why: str) -> Diagnostic:
     asked = run.configuration.transport
-    who = "was asked for" if run.source == VSML else "is what the import was told"
-    return Remark(
+    who = "was asked for" if run.source == VSML else "is what --transport said"
+    return Diagnostic(
         code="bench.path-unproven",
         target=where,
         message=f"{asked} {who}, and that the bytes went by it is not proven: {why}",

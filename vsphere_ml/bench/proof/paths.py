@@ -30,7 +30,7 @@ _ADMITTED = re.compile(
     r"(?P<why>NET/IB : No device found|Failed to open libibverbs\S*|Count not open libibverbs\.so\.1"
     r"|GPU Direct RDMA Disabled for (?:HCA|GPU)[^\n]*)"
 )
-_TELLS = {"INFO", "TRACE"}  # NCCL_DEBUG's levels that log channels
+_CHANNEL_LEVELS = {"INFO", "TRACE"}  # NCCL_DEBUG's levels that log channels
 _INSIDE = {"P2P", "SHM"}  # by these NCCL joins ranks of one node, or of one NVLink domain
 _NO_CHANNEL = "the log tells no channel between nodes"
 
@@ -235,7 +235,7 @@ def _carriers(paths: Sequence[Path]) -> str:
 def _silencing_variable(job: Job) -> str:
     """Return what keeps NCCL from logging its channels, so that sockets beside it show nothing; empty when nothing."""
     level = job.variables.get("NCCL_DEBUG", "INFO")
-    if level.upper() not in _TELLS:
+    if level.upper() not in _CHANNEL_LEVELS:
         return f"NCCL_DEBUG={level} keeps NCCL from telling its channels"
     return "NCCL_DEBUG_FILE takes NCCL's lines elsewhere" if "NCCL_DEBUG_FILE" in job.variables else ""
 
@@ -295,4 +295,4 @@ def _without_gpudirect(wrong: Sequence[Path], surveyed: Sequence[Surveyed]) -> I
         if each.gpu_to_nic in {"SYS", "NODE", "PHB"}:
             yield f"{each.node} sees GPU and NIC as {each.gpu_to_nic}: the VM's PCI topology is flat"
     if all(path.channel.endswith("send") and path.carrier == IB for path in wrong):
-        yield "only the sending side lacks it: NCCL_NET_GDR_READ is 0"
+        yield "off on the sending side only: NCCL_NET_GDR_READ is 0"

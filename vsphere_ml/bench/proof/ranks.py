@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.record import Place, Proof, Remark, Verdict, Workload
+from vsphere_ml.bench.model.record import Diagnostic, Place, Proof, Verdict, Workload
 from vsphere_ml.bench.probe.machines import Machine
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ def in_sync(logs: Sequence[RankLog]) -> Proof:
     hashes = {each.rank: each.weights for each in logs}
     missing = [rank for rank, weights in hashes.items() if not weights]
     if missing or not hashes:
-        evidence = f"no hash of the weights from ranks {', '.join(map(str, missing))}" if missing else "no rank told"
+        evidence = (
+            f"no hash of the weights from ranks {', '.join(map(str, missing))}" if missing else "no rank reported one"
+        )
         return Proof(name=IN_SYNC, verdict=Verdict.UNKNOWN, evidence=evidence)
     if len(set(hashes.values())) > 1:
         pairs = ", ".join(f"rank {rank}: {weights[:12]}" for rank, weights in hashes.items())
@@ -97,14 +99,14 @@ def clean(found: Mapping[str, int]) -> Proof:
     return Proof(name=CLEAN, verdict=Verdict.YES, evidence=evidence)
 
 
-def shared_hosts(job: Job, hosts: Mapping[str, str]) -> tuple[Remark, ...]:
+def shared_hosts(job: Job, hosts: Mapping[str, str]) -> tuple[Diagnostic, ...]:
     """Return a remark for each ESXi host that runs several of the job's nodes: their traffic crosses no wire."""
     together: dict[str, list[str]] = {}
     for node in job.nodes:
         if host := hosts.get(node.name):
             together.setdefault(host, []).append(node.name)
     return tuple(
-        Remark(
+        Diagnostic(
             code="bench.one-host",
             target=host,
             message=f"{', '.join(names)} run on one ESXi host, so what passes between them is not inter-host traffic",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.model.record import Run
 
-_REPLACED = ("--repeats", "--into")
+_REPLACED = ("--repeats", "--results")
 
 
 def command(runs: Sequence[Run], record: Path, launches: int) -> str:
@@ -19,20 +19,20 @@ def command(runs: Sequence[Run], record: Path, launches: int) -> str:
     made = next((run.environment.invocation for run in runs if run.environment.invocation), ())
     if not made or not record.is_dir():
         return ""
-    return shlex.join([*_without(made, _REPLACED), "--repeats", str(launches), "--into", str(record)])
+    return shlex.join([*_drop_options(made, _REPLACED), "--repeats", str(launches), "--results", str(record)])
 
 
 def anew(runs: Sequence[Run]) -> str:
     """Return what measures the same in a record of its own; empty when nobody knows how it was made.
 
-    With the same `--into` it would find everything measured.
+    With the same `--results` it would find everything measured.
     """
     made = next((run.environment.invocation for run in runs if run.environment.invocation), ())
-    return shlex.join(_without(made, ("--into",)))
+    return shlex.join(_drop_options(made, ("--results",)))
 
 
-def _without(words: Sequence[str], options: Sequence[str]) -> Iterator[str]:
-    """Yield the words without these options, in either of the forms `--into A` and `--into=A`."""
+def _drop_options(words: Sequence[str], options: Sequence[str]) -> Iterator[str]:
+    """Yield the words without these options, in either of the forms `--results A` and `--results=A`."""
     skip = False
     for word in words:
         if skip or word.startswith(tuple(f"{each}=" for each in options)):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.record import Remark
+from vsphere_ml.bench.model.record import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ def average_steps(run: Run) -> Run:
     if size <= 1 or size > each:
         return run
     message = f"{size} successive steps each stand as their mean: {each} steps of each rank are too many for a document"
-    diagnostic = Remark(code="record.steps-averaged", target=run.run_id, message=message)
+    diagnostic = Diagnostic(code="record.steps-averaged", target=run.run_id, message=message)
     shorter = replace(
         steps,
         step_s=tuple(_average(row, size) for row in steps.step_s),
@@ -43,7 +43,7 @@ def average_steps(run: Run) -> Run:
         wall_s=(),  # the last mean may be of fewer steps, so the periods do not come to it any more
         averaged=True,
     )
-    return replace(run, steps=shorter, remarks=(*run.remarks, diagnostic))
+    return replace(run, steps=shorter, diagnostics=(*run.diagnostics, diagnostic))
 
 
 def _average(row: Sequence[float], size: int) -> tuple[float, ...]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.record import Run
     from vsphere_ml.bench.probe.machines import Machine
 
-_ELSEWHERE = "--into a folder of its own; `vsml bench report` and `explain` take several records"
+_ELSEWHERE = "--results a folder of its own; `vsml bench report` and `explain` take several records"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ def check_cluster(recorded: Sequence[Run], cluster: str, *, lab: bool) -> None:
             f"the record has launches of another cluster ({what}): what it has would not be measured here",
             code="record.other-cluster",
             target=others[0].run_id,
-            hint="--into a folder of its own",
+            hint="--results a folder of its own",
         )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from vsphere_ml.bench.model.record import Remark
+    from vsphere_ml.bench.model.record import Diagnostic
 
 MOST = 3
 # By a remark's code: what shows more of it, or mends it.
@@ -26,11 +26,11 @@ COMMANDS = {
     "bench.link-drift": "vsml bench --workload link",
     "bench.below-floor": "vsml bench --workload allreduce --workload link",
     "bench.above-ceiling": "vsml bench --nodes 1 --repeats 5",
-    "bench.above-wire": "vsml bench --workload link",
+    "bench.above-link-rate": "vsml bench --workload link",
     "bench.collective": "vsml verify",
-    "bench.network": "vsml bench --gradients fp16",
+    "bench.network": "vsml bench --compression fp16",
     "bench.mtu": "vsml verify",
-    "bench.spread": "vsml bench --workload allreduce --sweeps 50",
+    "bench.spread": "vsml bench --workload allreduce --iters 50",
     "bench.not-settled": "vsml bench --steps 1000",
     "bench.noisy": "vsml bench --repeats 10",
     "bench.one-launch": "vsml bench --repeats 5",
@@ -41,11 +41,11 @@ COMMANDS = {
 class Action:
     """One thing to do: why, and the command to type, empty where there is none."""
 
-    finding: Remark
+    finding: Diagnostic
     command: str
 
 
-def actions(findings: Iterable[Remark]) -> tuple[Action, ...]:
+def actions(findings: Iterable[Diagnostic]) -> tuple[Action, ...]:
     """Return at most three, one for each code. Remarks come with the most important first, and of it the smallest."""
     largest = {each.code: each for each in findings if each.hint or each.code in COMMANDS}
     return tuple(Action(each, COMMANDS.get(each.code, "")) for each in list(largest.values())[:MOST])

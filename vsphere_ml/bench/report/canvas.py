@@ -111,8 +111,8 @@ class Canvas:
             f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}"><title>{escape(text)}</title></circle>'
         )
 
-    def text(self, x: float, y: float, text: str, style: str = "label", anchor: str = "middle") -> None:
-        self.parts.append(f'<text class="{style}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>')
+    def text(self, x: float, y: float, text: str, style: str = "label", align: str = "middle") -> None:
+        self.parts.append(f'<text class="{style}" x="{x:.1f}" y="{y:.1f}" text-anchor="{align}">{escape(text)}</text>')
 
     def axes(self, x: Axis, y: Axis | None, x_title: str, y_title: str = "") -> None:
         """Draw grid, ticks and titles."""
@@ -120,7 +120,7 @@ class Canvas:
         if y is not None:
             for each in y.ticks:
                 self.line([(self.left, y.at(each)), (self.right, y.at(each))], "grid")
-                self.text(self.left - 8, y.at(each) + 4, y.label(each), anchor="end")
+                self.text(self.left - 8, y.at(each) + 4, y.label(each), align="end")
         for each in x.ticks:
             if y is None:
                 self.line([(x.at(each), TOP), (x.at(each), bottom)], "grid")
@@ -144,7 +144,7 @@ class Canvas:
                 at, line = float(self.left), line + 1
             y = self.height + 8 + LINE * line
             self.box(at, y - 10, 12, 12, style)
-            self.text(at + 18, y, name, anchor="start")
+            self.text(at + 18, y, name, align="start")
             at += wide + 16
         self.foot = LINE * (line + 1)
 

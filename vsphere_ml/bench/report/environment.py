@@ -78,16 +78,16 @@ def unmeasured_items(seen: Study) -> Iterator[str]:
     if not runs:
         return
     if not any(run.environment.clocks for run in runs):
-        yield "GPU clocks, throttle reasons and ECC: no guest's nvidia-smi told them"
+        yield "GPU clocks, throttle reasons and ECC: not reported by any guest's nvidia-smi"
     if not any(run.link.line_rate_bits_per_s for run in runs):
-        why = next((run.link.line_rate_source for run in runs if run.link.line_rate_source), "nobody told it")
-        yield f"the link's line rate: {why}; --link-gbit says it"
+        why = next((run.link.line_rate_source for run in runs if run.link.line_rate_source), "not reported")
+        yield f"the link's line rate: {why}; set it with --link-gbit"
     if not any(run.link.calibrated_bytes_per_s or run.link_results for run in runs):
         yield "what a plain tool gets through between the nodes"
     if not any(run.cluster and run.cluster.vm_settings for run in runs):
         yield "the VMs' settings"
     if any(run.steps and run.configuration.ranks > 1 and not (run.steps.compute_s or run.steps.local) for run in runs):
-        yield "which rank the others wait for: not all told the time of their own work, and none made local steps"
+        yield "which rank the others wait for: not all reported their compute time, and none made local steps"
     yield from _workloads(runs)
 
 

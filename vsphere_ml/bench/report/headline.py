@@ -58,7 +58,7 @@ class Tile:
 
 def headline(seen: Study) -> Headline:
     """Return the verdict: what refutes the figures, or else the largest configuration's figure and its bound."""
-    if len(seen.left_out) == len(seen.runs):
+    if len(seen.skipped) == len(seen.runs):
         launches = figures.count(len(seen.runs), "launch", "launches")
         return find_refutation(seen.runs) or Headline(
             Tone.BAD, f"Nothing was measured: of {launches} none is complete."
@@ -78,7 +78,7 @@ def _headlines(seen: Study) -> Iterator[Headline]:
         yield _scaling(max(seen.scalings, key=lambda each: _size(each.point.configuration)))
     if sweep := _largest_sweep(seen):
         yield _sweep(sweep)
-    for _, link in seen.link_wires:
+    for _, link in seen.link_capacities:
         yield _link(link)
 
 
@@ -96,10 +96,10 @@ def _scaling(each: Scaling) -> Headline:
     if each.efficiency is None or each.point.configuration.nodes == 1:
         return Headline(Tone.UNKNOWN, f"{_speed(each)} on {nodes}.")
     sentence = f"Scaling efficiency {figures.percent(each.efficiency.value)} on {nodes}"
-    if each.bracket is None:
+    if each.bounds is None:
         return Headline(Tone.UNKNOWN, f"{sentence}. What the network would allow is not known.")
-    allowed = _allowed_range(each.bracket)
-    match each.standing:
+    allowed = _allowed_range(each.bounds)
+    match each.bounds_check:
         case BoundsCheck.BELOW:
             return Headline(
                 Tone.BAD, f"{sentence}. The network alone would allow {allowed}: something else slows it down."
@@ -163,8 +163,8 @@ def _training_tiles(seen: Study) -> Iterator[Tile]:
     yield Tile(label=label, value=value, detail=figures.plus_minus(rate))
     if each.efficiency is not None and each.point.configuration.nodes > 1:
         detail = "network's bound not known"
-        if each.bracket is not None:
-            detail = f"network allows {_allowed_range(each.bracket)}"
+        if each.bounds is not None:
+            detail = f"network allows {_allowed_range(each.bounds)}"
         yield Tile(
             label="efficiency",
             value=figures.percent(each.efficiency.value),
@@ -179,8 +179,8 @@ def _network_tiles(seen: Study) -> Iterator[Tile]:
         detail = "link not known" if sweep.share is None else f"{figures.percent(sweep.share)} of the link"
         value = figures.bandwidth(best.bus_bytes_per_s)
         yield Tile(label="bus bandwidth", value=value, detail=detail, tone=_sweep(sweep).tone)
-    elif seen.link_wires:
-        link = seen.link_wires[-1][1]
+    elif seen.link_capacities:
+        link = seen.link_capacities[-1][1]
         detail = "line rate not known" if link.share is None else f"{figures.percent(link.share)} of its line rate"
         value = figures.bandwidth(link.calibrated_bytes_per_s or 0.0)
         yield Tile(label="slowest link", value=value, detail=detail, tone=_link(link).tone)

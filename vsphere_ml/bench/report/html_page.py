@@ -38,8 +38,8 @@ def _body(content: ReportContent, seen: Study) -> Iterator[str]:
     yield from _figures(seen)
     first = [table for table in content.tables if table.heading in SHOWN_FIRST]
     yield from (_table(table) for table in first)
-    if content.remarks:
-        yield f"<details><summary>All findings</summary><ol>{''.join(_remarks(content))}</ol></details>"
+    if content.diagnostics:
+        yield f"<details><summary>All findings</summary><ol>{''.join(_diagnostics(content))}</ol></details>"
     yield from (_fold_table(table) for table in content.tables if table not in first)
     if content.published is not None:
         yield _fold_table(content.published)
@@ -82,8 +82,8 @@ def _figures(seen: Study) -> Iterator[str]:
         yield f"<figure><figcaption>{escape(wide.caption)}</figcaption>{drawn}</figure>"
 
 
-def _remarks(content: ReportContent) -> Iterator[str]:
-    for each in content.remarks:
+def _diagnostics(content: ReportContent) -> Iterator[str]:
+    for each in content.diagnostics:
         hint = f"<br><small>{escape(each.hint)}</small>" if each.hint else ""
         yield f"<li><b>{escape(each.target)}</b>: {escape(each.message)}{hint}</li>"
 

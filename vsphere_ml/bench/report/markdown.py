@@ -26,9 +26,9 @@ def _lines(content: ReportContent) -> Iterator[str]:
     for each in content.notices:
         yield f"> {_escape_text(each)}\n"
     yield from (f"{_escape_text(each)}\n" for each in content.verdicts)
-    if content.remarks:
+    if content.diagnostics:
         yield "## What to change first\n"
-        for number, diagnostic in enumerate(content.remarks, start=1):
+        for number, diagnostic in enumerate(content.diagnostics, start=1):
             hint = f" *{_escape_text(diagnostic.hint)}*" if diagnostic.hint else ""
             yield f"{number}. **{_escape_text(diagnostic.target)}**: {_escape_text(diagnostic.message)}.{hint}"
         yield ""

@@ -77,11 +77,11 @@ def scaling(group: Sequence[Scaling], titles: Titles, width: int = WIDTH) -> Plo
     y = linear_axis([0.0, highest], begin=HEIGHT - BOTTOM, end=TOP, label=_percent, zero=True)
     x = _nodes(nodes, canvas.right)
     canvas.axes(x, y, "nodes", "efficiency against one node")
-    bracketed = _brackets(canvas, x, y, group)
+    bracketed = _bounds_by_nodes(canvas, x, y, group)
     for number, transport in enumerate(dict.fromkeys(each.point.configuration.transport for each in measured)):
         own = [each for each in measured if each.point.configuration.transport == transport]
         _series(canvas, x, y, own, f"c{number % COLOURS}")
-    band = [("bracket", "what the wire allows")] if bracketed else []
+    band = [("bounds", "what the link allows")] if bracketed else []
     colours = dict.fromkeys(each.point.configuration.transport for each in measured)
     canvas.legend([*band, *((f"c{at % COLOURS}", f"{each}, with 95 % interval") for at, each in enumerate(colours))])
     return Plot(canvas.title, canvas.svg())
@@ -97,23 +97,23 @@ def _percent(value: float) -> str:
     return f"{value * 100:.0f} %"
 
 
-def _brackets(canvas: Canvas, x: Axis, y: Axis, group: Sequence[Scaling]) -> bool:
-    """Shade what the wire allows over each transport, and return whether any of it is known."""
+def _bounds_by_nodes(canvas: Canvas, x: Axis, y: Axis, group: Sequence[Scaling]) -> bool:
+    """Shade what the link allows over each transport, and return whether any of it is known."""
     known: dict[str, dict[int, EfficiencyBounds]] = {}
     for each in group:
         asked = each.point.configuration
-        if each.bracket is not None and asked.nodes > 1:
-            known.setdefault(asked.transport, {})[asked.nodes] = each.bracket
+        if each.bounds is not None and asked.nodes > 1:
+            known.setdefault(asked.transport, {})[asked.nodes] = each.bounds
     for bounds in known.values():
-        _bracket(canvas, x, y, bounds)
+        _draw_bounds(canvas, x, y, bounds)
     return bool(known)
 
 
-def _bracket(canvas: Canvas, x: Axis, y: Axis, bounds: Mapping[int, EfficiencyBounds]) -> None:
+def _draw_bounds(canvas: Canvas, x: Axis, y: Axis, bounds: Mapping[int, EfficiencyBounds]) -> None:
     """Shade a bar between the bounds at each number of nodes."""
     for nodes, each in bounds.items():
         at, top, bottom = x.at(nodes), y.at(each.ceiling), y.at(each.floor)
-        canvas.box(at - BAR / 2, top, BAR, bottom - top, "bracket")
+        canvas.box(at - BAR / 2, top, BAR, bottom - top, "bounds")
         for edge in (top, bottom):
             canvas.line([(at - BAR / 2, edge), (at + BAR / 2, edge)], "bound")
 
@@ -148,7 +148,7 @@ def bandwidth(sweeps: Sequence[Sweep], titles: Titles, width: int = WIDTH) -> Pl
     canvas.axes(x, y, "message size", "bus bandwidth")
     for rate in links:
         canvas.line([(LEFT, y.at(rate)), (canvas.right, y.at(rate))], "bound")
-        canvas.text(LEFT + 6, y.at(rate) - 6, f"the link: {figures.bandwidth(rate)}", anchor="start")
+        canvas.text(LEFT + 6, y.at(rate) - 6, f"the link: {figures.bandwidth(rate)}", align="start")
     for number, sweep in enumerate(sweeps):
         _sweep(canvas, x, y, sweep, f"c{number % COLOURS}")
     canvas.legend([(f"c{at % COLOURS}", _sweep_title(sweep, titles)) for at, sweep in enumerate(sweeps[:COLOURS])])
@@ -195,10 +195,10 @@ def step_times(points: Sequence[Point], width: int = WIDTH) -> Plot:
 
 def _row_title(canvas: Canvas, title: str, left: int, middle: float, *, context: bool) -> None:
     if context:
-        canvas.text(left - 12, middle + 4, title, anchor="end")
+        canvas.text(left - 12, middle + 4, title, align="end")
         return
     letters = int((canvas.right - left) / LETTER)
-    canvas.text(left, middle - 16, title if len(title) <= letters else f"{title[: letters - 1]}…", anchor="start")
+    canvas.text(left, middle - 16, title if len(title) <= letters else f"{title[: letters - 1]}…", align="start")
 
 
 def _spread(canvas: Canvas, x: Axis, middle: float, times: Sequence[float]) -> None:

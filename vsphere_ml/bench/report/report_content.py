@@ -12,7 +12,7 @@ from vsphere_ml.bench.analysis.study import groups
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.model.record import Outcome, Verdict, Workload
 from vsphere_ml.bench.network.sweeps import peak
-from vsphere_ml.bench.predict.published import ANCHORS
+from vsphere_ml.bench.predict.published import PUBLISHED
 from vsphere_ml.bench.proof.path_diagnostics import unproven
 from vsphere_ml.bench.records import again
 from vsphere_ml.bench.report.actions import actions
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from vsphere_ml.bench.analysis.study import LinkCapacity, Scaling, Study, Sweep
-    from vsphere_ml.bench.model.record import Configuration, Place, Remark, Run
+    from vsphere_ml.bench.model.record import Configuration, Diagnostic, Place, Run
     from vsphere_ml.bench.report.actions import Action
     from vsphere_ml.bench.report.headline import Headline, Tile
 
@@ -41,7 +41,7 @@ class ReportContent:
     actions: tuple[Action, ...]
     again: str  # the command that measures the same again; empty for other tools' logs
     verdicts: tuple[str, ...]  # the most important first
-    remarks: tuple[Remark, ...]
+    diagnostics: tuple[Diagnostic, ...]
     tables: tuple[ReportTable, ...]
     fits: tuple[str, ...]
     method: tuple[str, ...]
@@ -62,7 +62,7 @@ def story(seen: Study) -> ReportContent:
         again=again.anew(seen.runs),
         title=f"Benchmark of cluster {cluster}" if cluster else "Benchmark",
         verdicts=tuple(_verdicts(seen)),
-        remarks=diagnostics,
+        diagnostics=diagnostics,
         tables=(*tables(seen), *_environment_tables(seen)),
         fits=tuple(f"{each.title}: {text}" for each in seen.sweeps if (text := describe_fit(each))),
         method=tuple(method(seen)),
@@ -77,20 +77,20 @@ def published_table() -> ReportTable:
     return ReportTable(
         heading="Published by others, on other hosts, versions and years",
         titles=("WHAT", "FIGURE", "CONDITIONS", "SOURCE"),
-        rows=tuple((each.what, each.figure, each.conditions, each.source) for each in ANCHORS),
+        rows=tuple((each.what, each.figure, each.conditions, each.source) for each in PUBLISHED),
     )
 
 
 def _verdicts(seen: Study) -> Iterator[str]:
     """Yield the largest configuration of each workload over each transport in a sentence."""
-    if len(seen.left_out) == len(seen.runs):
+    if len(seen.skipped) == len(seen.runs):
         yield f"nothing was measured: of {figures.count(len(seen.runs), 'launch', 'launches')} none is complete"
     for scaling in {_kind(each.point.configuration, seen): each for each in seen.scalings}.values():
         yield f"{_training(scaling)}; {_describe_rank_places(scaling.point.runs)}"
     sweeps = [each for each in seen.sweeps if each.configuration.ranks > 1]
     for sweep in {_kind(each.configuration, seen): each for each in sweeps}.values():
         yield f"{_all_reduce(sweep)}; {_describe_rank_places(sweep.runs)}"
-    for asked, capacity in {_kind(asked, seen): (asked, capacity) for asked, capacity in seen.link_wires}.values():
+    for asked, capacity in {_kind(asked, seen): (asked, capacity) for asked, capacity in seen.link_capacities}.values():
         yield f"{seen.titles(asked)}: {_slowest_link(capacity)}"
     untimed = [run for run in seen.runs if run.outcome is Outcome.COMPLETE and not _figures(run)]
     for same in groups(untimed):
@@ -134,7 +134,7 @@ def _describe_placement(runs: Sequence[Run]) -> str:
         return "where the ranks ran is not proven"
     nodes = {place.node for place in runs[0].placement}
     hosts = {place.host for place in runs[0].placement if place.host}
-    on = figures.count(len(hosts), "ESXi host") if hosts else "hosts nobody told"
+    on = figures.count(len(hosts), "ESXi host") if hosts else "unknown hosts"
     return f"placement proven, {figures.count(len(nodes), 'node')} on {on}"
 
 
@@ -156,12 +156,12 @@ def _training(each: Scaling) -> str:
     if each.efficiency is None or point.configuration.nodes == 1:
         return f"{point.title}: {speed}"
     text = f"{point.title}: {speed}, {figures.percent(each.efficiency.value)} of one node times as many"
-    if each.bracket is None:
+    if each.bounds is None:
         return text
-    between = f"between {figures.percent(each.bracket.floor)} and {figures.percent(each.bracket.ceiling)}"
-    reached = each.efficiency.value / each.bracket.ceiling
-    share = f" ({figures.percent(reached)} of the ceiling)" if each.bracket.ceiling_is_network else ""
-    return f"{text}{share}; the wire allows {between}: {each.standing}"
+    between = f"between {figures.percent(each.bounds.floor)} and {figures.percent(each.bounds.ceiling)}"
+    reached = each.efficiency.value / each.bounds.ceiling
+    share = f" ({figures.percent(reached)} of the ceiling)" if each.bounds.ceiling_is_network else ""
+    return f"{text}{share}; the link allows {between}: {each.bounds_check}"
 
 
 def _environment_tables(seen: Study) -> Iterator[ReportTable]:
@@ -216,7 +216,7 @@ def _worlds(run: Run) -> Iterator[tuple[str, ...]]:
 
 
 def _diagnostic_rows(run: Run, title: str) -> Iterator[tuple[str, ...]]:
-    yield from ((title, str(run.launch), each.target, each.message) for each in run.remarks)
+    yield from ((title, str(run.launch), each.target, each.message) for each in run.diagnostics)
 
 
 def _latest(runs: Iterable[Run]) -> list[Run]:

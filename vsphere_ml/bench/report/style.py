@@ -35,7 +35,7 @@ td { white-space: nowrap; } td:first-child, td:last-child { white-space: normal;
 th { color: var(--soft); font-weight: 600; white-space: nowrap; }
 polyline { fill: none; } .grid { stroke: var(--rule); } .axis { stroke: var(--soft); }
 .label { fill: var(--soft); font-size: 12px; } .axis-title { fill: var(--ink); font-size: 12.5px; font-weight: 600; }
-.bracket { fill: var(--bracket); } .bound { stroke: var(--bound); stroke-dasharray: 5 4; }
+.bounds { fill: var(--bracket); } .bound { stroke: var(--bound); stroke-dasharray: 5 4; }
 .c0 { fill: var(--c0); } .c1 { fill: var(--c1); } .c2 { fill: var(--c2); }
 .c3 { fill: var(--c3); } .c4 { fill: var(--c4); } .c5 { fill: var(--c5); }
 .stroke { fill: none; stroke-width: 2; } .c0.stroke { stroke: var(--c0); } .c1.stroke { stroke: var(--c1); }

@@ -50,12 +50,12 @@ def _tables(seen: Study) -> Iterator[ReportTable]:
 
 def scaling(seen: Study) -> ReportTable:
     """Return throughput and efficiency of each configuration, between their bounds."""
-    titles = ("CONFIGURATION", "SAMPLES/S", "95 %", "STEP", "VS 1 NODE", "VS 1 RANK", "FLOOR", "CEILING", "STANDING")
+    titles = ("CONFIGURATION", "SAMPLES/S", "95 %", "STEP", "VS 1 NODE", "VS 1 RANK", "FLOOR", "CEILING", "BOUNDS")
     return ReportTable(heading="Training", titles=titles, rows=tuple(_scaling(each) for each in seen.scalings))
 
 
 def _scaling(each: Scaling) -> tuple[str, ...]:
-    point, bounds = each.point, each.bracket
+    point, bounds = each.point, each.bounds
     alone = point.configuration.nodes == 1
     return (
         point.title,
@@ -66,7 +66,7 @@ def _scaling(each: Scaling) -> tuple[str, ...]:
         "base" if point.configuration.ranks == 1 else _share(each.efficiency_of_ranks),
         "-" if bounds is None or alone else figures.percent(bounds.floor),
         "-" if bounds is None or alone else figures.percent(bounds.ceiling),
-        "-" if alone else each.standing.value,
+        "-" if alone else each.bounds_check.value,
     )
 
 
@@ -175,7 +175,7 @@ def _shares(sweep: Sweep) -> str:
     """Return the most bus bandwidth against what was calibrated, and against what headers leave of the line rate."""
     best = peak(sweep.sizes)
     calibrated, usable_bound = (
-        sweep.bound_of(each) for each in (sweep.wire.calibrated_bytes_per_s, sweep.wire.usable_bytes_per_s)
+        sweep.bound_of(each) for each in (sweep.link.calibrated_bytes_per_s, sweep.link.usable_bytes_per_s)
     )
     text = ""
     if best is not None and calibrated is not None:
@@ -232,16 +232,16 @@ def notices(seen: Study) -> tuple[str, ...]:
     if seen.lab:
         lines.append("lab: guests share one machine and have no GPU; nothing here tells how NCCL, GPUs or RDMA do")
     if any(each.base is None for each in seen.scalings):
-        lines.append("some configurations have no base case on one node: no efficiency is told for them")
-    without = [each.point.title for each in seen.scalings if _lacks_bracket(each)]
+        lines.append("some configurations have no base case on one node: they have no efficiency")
+    without = [each.point.title for each in seen.scalings if _has_no_bounds(each)]
     if without:
-        lines.append(f"no bracket for {'; '.join(without)}: the link's rate or the number of parameters is not known")
-    if seen.left_out:
-        text = ", ".join(f"{run.run_id} ({run.outcome})" for run in seen.left_out)
+        lines.append(f"no bounds for {'; '.join(without)}: the link's rate or the number of parameters is not known")
+    if seen.skipped:
+        text = ", ".join(f"{run.run_id} ({run.outcome})" for run in seen.skipped)
         lines.append(f"left out of every figure: {text}")
     return tuple(lines)
 
 
-def _lacks_bracket(each: Scaling) -> bool:
+def _has_no_bounds(each: Scaling) -> bool:
     """Return whether a scaling should lie between bounds and has none; one node alone exchanges nothing."""
-    return each.bracket is None and each.base is not None and each.point.configuration.nodes > 1
+    return each.bounds is None and each.base is not None and each.point.configuration.nodes > 1

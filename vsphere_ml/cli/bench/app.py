@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vsphere_ml.cli.bench import anchors, check, predict, run, selftest
+from vsphere_ml.cli.bench import check, predict, published, run, selftest
 from vsphere_ml.cli.bench.group import BenchGroup
 from vsphere_ml.cli.bench.records import baseline, compare, explain, gate, import_, report
 from vsphere_ml.cli.commands import App
@@ -21,5 +21,5 @@ app.command()(compare.compare)
 app.command()(gate.gate)
 app.add_typer(baseline.app, name="baseline")
 app.command("import")(import_.import_)
-app.command()(anchors.anchors)
+app.command("published")(published.list_published)
 app.command()(selftest.selftest)

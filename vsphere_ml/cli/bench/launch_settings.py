@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec
 
 
-def means(
+def launch_settings(
     spec: ClusterSpec, within: RunIn, interface: str, limit_s: float, rails: tuple[str, ...] = ()
 ) -> LaunchSettings:
     """Return what the cluster file says of how launches are made."""

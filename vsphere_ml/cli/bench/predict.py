@@ -1,4 +1,4 @@
-"""`vsml bench predict`: what the wire allows."""
+"""`vsml bench predict`: what the link allows."""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 def run(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: BenchOptions, only: OnlyNodes = None) -> Answer:
     """Measure Horovod across the cluster's nodes, and prove where it ran and that the ranks stayed in sync.
 
-    Every launch is recorded when it has ended. Type the same command with the same `--into` to make only what lacks.
+    Every launch is recorded when it has ended. Run it again with the same `--results` to make only the missing
+    launches.
 
     Example: `vsml bench cluster.toml --workload train --workload allreduce --nodes 1-4`
     """
@@ -28,7 +29,7 @@ def run(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: BenchOpt
     given.check()
     spec = load(file)
     settings = launch_settings(given, spec)
-    wish = bench_spec(given, spec, len(only) if only else len(spec.nodes))
+    asked = bench_spec(given, spec, len(only) if only else len(spec.nodes))
     clock = site_wiring.SystemClock()
     with (
         site_wiring.vcenter(spec.vcenter, terminal) as vcenter,
@@ -40,11 +41,11 @@ def run(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: BenchOpt
                 spec=spec,
                 vcenter=vcenter,
                 guests=guest_wiring.guests(spec, clock),
-                wish=wish,
-                means=settings,
+                bench_spec=asked,
+                settings=settings,
                 folder=given.settings.into or RECORDS / f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}",
-                tell=notify,
-                tell_bench=notify_bench,
+                notify=notify,
+                notify_bench=notify_bench,
                 clock=clock,
                 only=only or (),
                 playbooks=guest_wiring.read_playbooks(spec),

@@ -52,51 +52,62 @@ class Gradients(StrEnum):
 class MatrixOptions:
     """What is measured: everything is crossed with everything."""
 
-    workload: Annotated[list[WorkloadName] | None, typer.Option(help="What to run; several times for several.")] = None
+    workload: Annotated[
+        list[WorkloadName] | None, typer.Option(help="Workload to run; repeat the option for several.")
+    ] = None
     nodes: Annotated[
-        list[str] | None, typer.Option(metavar="N,...", help="On so many nodes, such as 1-4 or 1,2,8; default: all.")
+        list[str] | None,
+        typer.Option(metavar="N,...", help="Numbers of nodes, such as 1-4 or 1,2,8; default: all nodes."),
     ] = None
     slots: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Ranks a node; default: as many as it has GPUs.")
+        int | None, typer.Option("--ranks-per-node", min=1, metavar="N", help="Ranks per node; default: one per GPU.")
     ] = None
-    launcher: Annotated[LauncherName, typer.Option(help="What starts the ranks.")] = LauncherName.HOROVODRUN
+    launcher: Annotated[LauncherName, typer.Option(help="Launcher that starts the ranks.")] = LauncherName.HOROVODRUN
     backend: Annotated[
-        Backend | None, typer.Option(help="What carries the collectives; default: gloo, and mpi with mpirun.")
+        Backend | None, typer.Option(help="Library for the collectives; default: gloo, or mpi with mpirun.")
     ] = None
     within: Annotated[
-        RunIn, typer.Option("--in", help="Where ranks run: in the guests, or in the training container of each.")
+        RunIn, typer.Option("--run-in", help="Run the ranks in the guests, or in their training containers.")
     ] = RunIn.GUEST
-    transport: Annotated[list[Transport] | None, typer.Option(help="What the bytes between nodes go by.")] = None
+    transport: Annotated[list[Transport] | None, typer.Option(help="Network transport between nodes.")] = None
 
 
 @option_group
 class TrainOptions:
     """Of the workload `train`."""
 
-    model: Annotated[ModelName, typer.Option(help="What `train` trains.")] = ModelName.SMALL
-    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Images a rank and step.")] = 32
-    image: Annotated[int, typer.Option(min=32, metavar="N", help="Pixels of an image's side.")] = 64
+    model: Annotated[ModelName, typer.Option(help="Model to train.")] = ModelName.SMALL
+    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Batch size per rank and step.")] = 32
+    image: Annotated[
+        int, typer.Option("--image-size", min=32, metavar="N", help="Image width and height, in pixels.")
+    ] = 64
     gradients: Annotated[
-        list[Gradients] | None, typer.Option(help="Gradients on the wire, as fp32 or compressed to fp16.")
+        list[Gradients] | None, typer.Option("--compression", help="Gradient compression: none (fp32), or to fp16.")
     ] = None
-    steps: Annotated[int, typer.Option(min=2, metavar="N", help="Steps of a launch at most.")] = 200
+    steps: Annotated[int, typer.Option(min=2, metavar="N", help="Maximum number of steps per launch.")] = 200
     local_every: Annotated[
         int,
-        typer.Option(min=0, metavar="N", help="Make every N-th step once more without exchange, on a copy; 0: never."),
+        typer.Option(min=0, metavar="N", help="Repeat every Nth step without communication, on a copy; 0: never."),
     ] = LOCAL_EVERY
     half_width: Annotated[
         float,
         typer.Option(
-            min=0, metavar="PERCENT", help="End training when the step time is known to ± this much; 0: never."
+            "--ci-target",
+            min=0,
+            metavar="PERCENT",
+            help="Stop training once the step time is known to ± this much; 0: never.",
         ),
     ] = 2.0
     seconds: Annotated[
-        float, typer.Option(min=0, metavar="SECONDS", help="End training after this long.", show_default="no limit")
+        float, typer.Option(min=0, metavar="SECONDS", help="Stop training after this long.", show_default="no limit")
     ] = 0.0
     least_nodes: Annotated[
         int,
         typer.Option(
-            min=0, metavar="N", help="Elastic: go on training while N nodes are left; 0: fail when one is lost."
+            "--min-nodes",
+            min=0,
+            metavar="N",
+            help="Elastic: keep training while at least N nodes are left; 0: fail when one is lost.",
         ),
     ] = 0
 
@@ -112,9 +123,11 @@ class ScriptOptions:
     """A program of the user's own, in place of a workload."""
 
     script: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Run this program of yours instead, on every rank.")
+        Path | None, typer.Option(metavar="FILE", help="Run your own program on every rank instead of a workload.")
     ] = None
-    arguments: Annotated[str, typer.Option(metavar="WORDS", help="What that program is given, in one word.")] = ""
+    arguments: Annotated[
+        str, typer.Option("--script-args", metavar="ARGS", help="Arguments for --script, as one quoted string.")
+    ] = ""
 
     def options(self) -> dict[str, str]:
         """Return what tells one program from another: a script that was changed is another configuration."""
@@ -130,7 +143,7 @@ class ScriptOptions:
         try:
             return tuple(shlex.split(self.arguments))
         except ValueError as error:
-            raise ConfigError(f"--arguments: {error}", code="usage", hint='--arguments "--epochs 1"') from error
+            raise ConfigError(f"--script-args: {error}", code="usage", hint='--script-args "--epochs 1"') from error
 
 
 @option_group
@@ -140,11 +153,15 @@ class SweepOptions:
     sizes: Annotated[
         str, typer.Option(metavar="BYTES,...", help="Message sizes of `allreduce`, such as 64K,1M,64M.")
     ] = "1024,65536,1048576,4194304,16777216,67108864"
-    sweeps: Annotated[int, typer.Option(min=1, metavar="N", help="Repeats of each size.")] = 10
+    sweeps: Annotated[
+        int, typer.Option("--iters", min=1, metavar="N", help="Iterations per message size of `allreduce`.")
+    ] = 10
     nccl_sizes: Annotated[
         str, typer.Option(metavar="FROM:TO", help="Smallest and largest message of `nccl`; sizes double.")
     ] = "8:1G"
-    nccl_iterations: Annotated[int, typer.Option(min=1, metavar="N", help="Iterations of each size of `nccl`.")] = 20
+    nccl_iterations: Annotated[
+        int, typer.Option("--nccl-iters", min=1, metavar="N", help="Iterations per message size of `nccl`.")
+    ] = 20
 
     def allreduce(self) -> dict[str, str]:
         """Return what of these makes another configuration of `allreduce`."""
@@ -174,21 +191,24 @@ class RepeatOptions:
     repeats: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Whole launches of each configuration, at most; default: 5, of --script 1."
+            min=1, metavar="N", help="Maximum number of launches per configuration; default: 5, with --script 1."
         ),
     ] = None
     repeats_half_width: Annotated[
         float,
         typer.Option(
+            "--repeats-ci-target",
             min=0,
             metavar="PERCENT",
-            help="No more launches when five or more are known to ± this much.",
+            help="Stop launching once five or more launches agree within ± this much.",
             show_default="never",
         ),
     ] = 0.0
     repeats_seconds: Annotated[
         float,
-        typer.Option(min=0, metavar="SECONDS", help="Launch nothing again after this long.", show_default="no limit"),
+        typer.Option(
+            min=0, metavar="SECONDS", help="Start no further repeat after this long.", show_default="no limit"
+        ),
     ] = 0.0
 
 
@@ -198,7 +218,9 @@ class SettingOptions:
 
     variable: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Set this for every rank; it is recorded, so never a secret."),
+        typer.Option(
+            "--env", metavar="NAME=VALUE", help="Environment variable for every rank. It is recorded: never a secret."
+        ),
     ] = None
     interface: Annotated[str, typer.Option(metavar="NAME", help="The interface that ranks talk over.")] = ""
     rail: Annotated[
@@ -207,11 +229,19 @@ class SettingOptions:
     ] = None
     link_gbit: Annotated[
         float | None,
-        typer.Option("--link-gbit", min=0.001, metavar="GBIT", help="Line rate of a node's NIC, where no guest tells."),
+        typer.Option(
+            "--link-gbit",
+            min=0.001,
+            metavar="GBIT",
+            help="Line rate of the nodes' NICs, where the guests do not report it.",
+        ),
     ] = None
-    limit: Annotated[float, typer.Option(min=10, metavar="SECONDS", help="End a launch after this long.")] = 3600.0
+    limit: Annotated[
+        float, typer.Option("--max-time", min=10, metavar="SECONDS", help="End a launch after this long.")
+    ] = 3600.0
     into: Annotated[
-        Path | None, typer.Option("--into", metavar="FOLDER", help="The record; one that was cut is gone on with.")
+        Path | None,
+        typer.Option("--results", metavar="FOLDER", help="Results folder; an interrupted benchmark in it is resumed."),
     ] = None
 
 
@@ -237,7 +267,7 @@ class BenchOptions:
 def bench_spec(given: BenchOptions, spec: ClusterSpec, most: int) -> BenchSpec:
     """Return what to measure on at most so many nodes; ConfigError `usage` for options that would go unheard."""
     from vsphere_ml.bench.launch.launchers import choose_backend
-    from vsphere_ml.bench.launch.matrix import BenchSpec, check_wish
+    from vsphere_ml.bench.launch.matrix import BenchSpec, check_spec
     from vsphere_ml.bench.model.record import Workload
     from vsphere_ml.bench.predict.arguments import node_counts
 
@@ -264,19 +294,19 @@ def bench_spec(given: BenchOptions, spec: ClusterSpec, most: int) -> BenchSpec:
             Workload.NCCL: given.sweep.nccl(),
         },
     )
-    check_wish(made)
+    check_spec(made)
     return made
 
 
 def launch_settings(given: BenchOptions, spec: ClusterSpec) -> LaunchSettings:
     """Return how launches are made, by the options and the cluster file."""
-    from vsphere_ml.cli.bench.launch_settings import means
+    from vsphere_ml.cli.bench.launch_settings import launch_settings
     from vsphere_ml.cli.bench.origin import origin
     from vsphere_ml.flows.bench.watch import Enough
 
     train, repeat, more = given.train, given.repeat, given.settings
     return replace(
-        means(spec, given.matrix.within, more.interface, more.limit, tuple(more.rail or ())),
+        launch_settings(spec, given.matrix.within, more.interface, more.limit, tuple(more.rail or ())),
         enough=Enough(half_width=train.half_width / 100, seconds=train.seconds),
         enough_launches=Enough(half_width=repeat.repeats_half_width / 100, seconds=repeat.repeats_seconds),
         least_nodes=train.least_nodes,
@@ -299,14 +329,14 @@ def _check_program(given: BenchOptions, smallest: int) -> None:
     if script is not None and workload:
         raise ConfigError("--script runs instead of a workload", code="usage", hint="one of --script and --workload")
     if given.own.arguments and script is None:
-        raise ConfigError("--arguments are those of a program of yours", code="usage", hint="--script FILE")
+        raise ConfigError("--script-args are those of a program of yours", code="usage", hint="--script FILE")
     if least_nodes and (script is not None or WorkloadName.TRAIN not in (workload or [WorkloadName.TRAIN])):
-        raise ConfigError("only `train` is elastic", code="usage", hint="--workload train, or no --least-nodes")
+        raise ConfigError("only `train` is elastic", code="usage", hint="--workload train, or no --min-nodes")
     if least_nodes > smallest:
         raise ConfigError(
-            f"--least-nodes {least_nodes} is more than the {smallest} of the smallest launch",
+            f"--min-nodes {least_nodes} is more than the {smallest} of the smallest launch",
             code="usage",
-            hint=f"--least-nodes {smallest}, or other --nodes",
+            hint=f"--min-nodes {smallest}, or other --nodes",
         )
 
 
@@ -314,7 +344,7 @@ def _variables(given: Sequence[str]) -> dict[str, str]:
     pairs = [each.partition("=") for each in given]
     for entire, (name, equals, _) in zip(given, pairs, strict=True):
         if not equals or not _NAME.fullmatch(name) or name == MARK:
-            raise ConfigError(f"--variable {entire}", code="usage", hint="--variable NCCL_ALGO=RING")
+            raise ConfigError(f"--env {entire}", code="usage", hint="--env NCCL_ALGO=RING")
     return {name: value for name, _, value in pairs}
 
 

@@ -29,12 +29,15 @@ RING = {"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "ring", "HOROVOD_MPI_THREADS_DISA
 def selftest(
     terminal: Terminal,
     rate: Annotated[
-        str, typer.Option(help="Of the links, such as 100mbit. Guests share this machine's cores: too much is no test.")
+        str,
+        typer.Option(
+            help="Rate of the links, such as 100mbit. Guests share this machine's cores, so high rates test nothing."
+        ),
     ] = "50mbit",
     launches: Annotated[
         int, typer.Option(min=1, help="On each number of nodes. More of them make up for what else runs here.")
     ] = 2,
-    into: Annotated[Path | None, typer.Option("--into", metavar="FOLDER", help="The record.")] = None,
+    into: Annotated[Path | None, typer.Option("--results", metavar="FOLDER", help="Results folder.")] = None,
 ) -> Answer:
     """Check vsml itself on this machine, before it is trusted on GPUs (needs root on Linux, and no vCenter).
 
@@ -64,7 +67,7 @@ def selftest(
         swept = _swept(cluster, record, bits_per_s, launches)
         terminal.say(f"3/4 the links, those of {slow} slowed to {slower}: {_round_minutes(testing.links_s(NODES))}")
         cluster.shape(slower, slow)
-        slowed = cluster.bench(_wish(Workload.LINK, (NODES,)), record / "slowed")
+        slowed = cluster.bench(_bench_spec(Workload.LINK, (NODES,)), record / "slowed")
     terminal.say("4/4 checks")
     checks = testing.checks(swept, slowed, slow, bits_per_s)
     error = testing.failure(checks)
@@ -100,10 +103,10 @@ def _swept(cluster: LabCluster, record: Path, bits_per_s: float, launches: int) 
 
     nodes, took = ", ".join(map(str, SWEPT)), launches * testing.sweeps_s(SWEPT, bits_per_s)
     cluster.terminal.say(f"2/4 all-reduces on {nodes} nodes: {_round_minutes(took)}")
-    return cluster.bench(_wish(Workload.ALLREDUCE, SWEPT, launches), record)
+    return cluster.bench(_bench_spec(Workload.ALLREDUCE, SWEPT, launches), record)
 
 
-def _wish(workload: Workload, nodes: tuple[int, ...], launches: int = 1) -> BenchSpec:
+def _bench_spec(workload: Workload, nodes: tuple[int, ...], launches: int = 1) -> BenchSpec:
     from vsphere_ml.bench.gate import selftest as testing
     from vsphere_ml.bench.launch.matrix import BenchSpec
     from vsphere_ml.bench.model.launcher_names import Backend, LauncherName

@@ -19,10 +19,10 @@ def capacity(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.config.load import load
     from vsphere_ml.core.placement.headroom import headroom
-    from vsphere_ml.flows.cluster.plan import look
+    from vsphere_ml.flows.cluster.plan import read_site
 
     spec = load(file)
     with site_wiring.run_context(spec, terminal) as run:
-        inventory = look(run, why="first")
+        inventory = read_site(run, why="first")
     found = headroom(spec, inventory)
     return Answer(text=view.text(spec, found), data=view.data(spec, found))

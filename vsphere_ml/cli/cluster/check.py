@@ -96,7 +96,7 @@ def _boot_template(
         guests = guest_wiring.guests(trial, clock)
         booted = boot_template(
             RunContext(trial, vcenter, both.site, clock),
-            GuestPhase(guests=guests, playbooks=(), given=StepInputs(), tell=both.guests, wait_s=wait_s),
+            GuestPhase(guests=guests, playbooks=(), given=StepInputs(), notify=both.guests, wait_s=wait_s),
             first=spec.nodes[0].name,
             approve=both.before(approve),
             given=guest_wiring.for_guests(trial, both.guests, clock, skip=True),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec
 
 app = App(help="Write a cluster for other tools, on stdout.", no_args_is_help=True)
-Offline = Annotated[bool, typer.Option("--offline", help="Ask no vCenter: only addresses of the file are told.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Do not connect to vCenter; use only the file's addresses.")]
 
 
 @app.command()
@@ -23,7 +23,7 @@ Offline = Annotated[bool, typer.Option("--offline", help="Ask no vCenter: only a
 def ansible(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, offline: Offline = False) -> Answer:
     """Write an Ansible inventory of the guests, in YAML, with the keys and the pinned host keys that vsml uses.
 
-    Addresses are those of the file, else those that vCenter knows; nodes without one are told and left out.
+    Addresses are those of the file, else those that vCenter knows; nodes without one are skipped and listed.
 
     Example: `vsml export ansible > hosts.yaml`, then `ansible -i hosts.yaml all -m ping`
     """
@@ -34,23 +34,23 @@ def ansible(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, offline: Of
     from vsphere_ml.flows.cluster.export import guests
 
     spec = load(file)
-    seen = None if offline else _look(spec, terminal)
+    seen = None if offline else _read_site(spec, terminal)
     listed = guests(spec, seen, of_guests := guest_wiring.guests(spec, site_wiring.SystemClock()))
     for guest in listed:
         if guest.address is None:
             terminal.say(f"{guest.name} has no address yet, and is left out")
     text = _mark_lab(spec, inventory(spec.name, listed, of_guests.login()))
     left = [guest.name for guest in listed if guest.address is None]
-    return Answer(text=line(text.removesuffix("\n")), data={"inventory": text, "left_out": left})
+    return Answer(text=line(text.removesuffix("\n")), data={"inventory": text, "skipped": left})
 
 
 @app.command()
 @command
 def terraform(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
-    """Write the VMs that stand as resources of Terraform's vSphere provider, with the blocks that import them.
+    """Write the existing VMs as resources of Terraform's vSphere provider, with their import blocks.
 
-    What the provider cannot express, vGPUs and device groups above all, stands in it as comments; it is kept from being
-    changed by Terraform, and the VMs from being destroyed.
+    What the provider cannot express, such as vGPUs and device groups, is written as comments. Terraform is kept from
+    changing it and from destroying the VMs.
 
     Example: `vsml export terraform > train.tf`, then `terraform init` and `terraform plan`
     """
@@ -59,21 +59,21 @@ def terraform(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
     from vsphere_ml.core.report.export.terraform import configuration, existing_vms
 
     spec = load(file)
-    seen = _look(spec, terminal)
+    seen = _read_site(spec, terminal)
     text = _mark_lab(spec, configuration(spec, seen))
     there = {vm.name for vm in existing_vms(spec, seen)}
     left = [node.name for node in spec.nodes if node.name not in there]
     for name in left:
         terminal.say(f"{name} does not stand, and is left out")
-    return Answer(text=line(text.removesuffix("\n")), data={"configuration": text, "left_out": left})
+    return Answer(text=line(text.removesuffix("\n")), data={"configuration": text, "skipped": left})
 
 
-def _look(spec: ClusterSpec, terminal: Terminal) -> Inventory:
+def _read_site(spec: ClusterSpec, terminal: Terminal) -> Inventory:
     from vsphere_ml.cli.wiring import site_wiring
-    from vsphere_ml.flows.cluster.plan import look
+    from vsphere_ml.flows.cluster.plan import read_site
 
     with site_wiring.run_context(spec, terminal) as run:
-        return look(run, why="first")
+        return read_site(run, why="first")
 
 
 def _mark_lab(spec: ClusterSpec, text: str) -> str:

@@ -26,10 +26,10 @@ def vhpc(
     conf: Annotated[Path, typer.Argument(metavar="CONF", help="The vhpc-toolkit's cluster file.")],
     file: ClusterFile = DEFAULT_FILE,
 ) -> Answer:
-    """Make a cluster file of one of VMware's vhpc-toolkit, its ranges and its mapping to hosts included.
+    """Convert a cluster file of VMware's vhpc-toolkit, including its ranges and its mapping to hosts.
 
-    What could not be carried over is told with its line and stands at the head of the new file, and so is what is left
-    to fill in. Nothing of CONF is evaluated, and no password of it is copied. A file that is there is left alone.
+    What could not be converted, and what is left to fill in, is listed with its line, here and at the top of the new
+    file. Nothing in CONF is executed, and no password is copied. An existing file is not overwritten.
 
     Example: `vsml import vhpc cluster-vgpu.conf cluster.toml`, then `vsml check cluster.toml`
     """

@@ -37,6 +37,6 @@ def list_clusters(
 
     where = site_wiring.target(file, server=server, username=username, lab=lab, datacenter=datacenter)
     with site_wiring.vcenter(where.vcenter, terminal) as vcenter:
-        seen = vcenter.look(Scope(datacenter=where.datacenter, direct_path=True))
+        seen = vcenter.read_site(Scope(datacenter=where.datacenter, direct_path=True))
     clusters = listed(seen)
     return Answer(text=view.text(seen, clusters), data=view.data(seen, clusters))

@@ -21,7 +21,7 @@ def plan(
         Path | None, typer.Option(metavar="PLAN", help="Also write the plan to this file, for `vsml provision --plan`.")
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Also tell of every node why it is placed there, and why nowhere else.")
+        bool, typer.Option("--explain", help="Explain each node's placement, and why other hosts were rejected.")
     ] = False,
     skip_guests: SkipGuests = False,
     detailed_exitcode: DetailedExitcode = False,

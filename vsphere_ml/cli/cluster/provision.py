@@ -70,13 +70,13 @@ class ProvisionOptions:
 
 @command
 def provision(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: ProvisionOptions) -> Answer:
-    """Bring the site to what the cluster file says, and the guests to its playbooks.
+    """Create or update the cluster to match the file, then configure its guests.
 
-    Looks, shows the plan, asks, acts, looks again. What stands already is kept, a run that was cut is gone on with,
-    and a second run finds nothing to do. VMs whose nodes left the file are deleted once their names were typed, or
-    with `--allow-delete`. With `--only`, all other nodes, and VMs whose nodes left the file, are left as they are.
+    Reads the site, shows the plan, asks, applies it and verifies. Existing nodes are kept, an interrupted run is
+    resumed, and a second run changes nothing. VMs that are no longer in the file are deleted after you typed their
+    names, or with `--allow-delete`. With `--only`, all other nodes and such VMs are left unchanged.
 
-    Example: `vsml provision cluster.toml`, or with `--yes` where nobody can be asked
+    Example: `vsml provision cluster.toml`, or with `--yes` in a script
     """
     from vsphere_ml.cli import consent
     from vsphere_ml.cli.views.cluster import proposal

@@ -14,7 +14,7 @@ def status(
     only: OnlyNodes = None,
     detailed_exitcode: DetailedExitcode = False,
 ) -> Answer:
-    """Show what stands of the cluster, what each node lacks, and where its GPU and NIC really are.
+    """Show the cluster's nodes, how they differ from the file, and where their GPUs and NICs are.
 
     Example: `vsml status cluster.toml`
     """
@@ -23,10 +23,10 @@ def status(
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.config.load import load
     from vsphere_ml.core.nodes.selection import select_nodes
-    from vsphere_ml.flows.cluster.status import status as look
+    from vsphere_ml.flows.cluster.status import status as read_site
 
     spec = select_nodes(load(file), only or ())
     with site_wiring.run_context(spec, terminal) as run:
-        seen = look(run)
-    differs = exits.DIFFERENCES if detailed_exitcode and not seen.whole else 0
+        seen = read_site(run)
+    differs = exits.DIFFERENCES if detailed_exitcode and not seen.matches_file else 0
     return Answer(text=view.text(seen), data=view.data(seen), status=differs)

@@ -26,11 +26,11 @@ def configure(
     wait: Wait = 300.0,
     parallel: ParallelGuests = 32,
 ) -> Answer:
-    """Bring the guests of running VMs to the playbooks of the cluster file, over SSH.
+    """Run the cluster file's playbooks in the guests of running VMs, over SSH.
 
-    Every playbook is validated before a guest is touched. What the guests lack is shown and confirmed; what is
-    provided is believed only after a second look, and a second run finds nothing to do. `vsml provision` does this by
-    itself; this command is for VMs that stand, also such that vsml did not make.
+    Every playbook is validated before a guest is changed. Shows what is missing, asks, applies it and checks again; a
+    second run changes nothing. `vsml provision` includes this; use `configure` for existing VMs, including ones vsml
+    did not create.
 
     Example: `vsml configure cluster.toml`, or `vsml configure --only node-3 --from-step hosts_file`
     """
@@ -51,7 +51,7 @@ def configure(
     with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following_both(terminal.err) as both:
         report = flow.configure(
             RunContext(spec, vcenter, both.site, clock),
-            GuestPhase(guests=guests, playbooks=playbooks, given=given, tell=both.guests, wait_s=wait),
+            GuestPhase(guests=guests, playbooks=playbooks, given=given, notify=both.guests, wait_s=wait),
             approve=both.before(consent.approval(terminal, view.plan, yes=yes)),
             only=only or (),
             dry_run=dry_run,

@@ -19,7 +19,7 @@ def run(
     file: ClusterFileOption = DEFAULT_FILE,
     only: OnlyNodes = None,
     limit: Annotated[
-        float, typer.Option("--limit", min=1, metavar="SECONDS", help="End the command after this long.")
+        float, typer.Option("--max-time", min=1, metavar="SECONDS", help="End the command after this long.")
     ] = 600.0,
     parallel: ParallelGuests = 32,
     refresh: Refresh = False,

@@ -45,7 +45,7 @@ def verify(
         given = StepInputs(values=spec.guest.settings)
         seen = ask(
             RunContext(spec, vcenter, both.site, clock),
-            GuestPhase(guests=guests, playbooks=playbooks, given=given, tell=both.guests, wait_s=wait),
+            GuestPhase(guests=guests, playbooks=playbooks, given=given, notify=both.guests, wait_s=wait),
             only=only or (),
             strict=strict,
         )

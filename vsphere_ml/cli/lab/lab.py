@@ -132,7 +132,7 @@ def fault(
     """
     from vsphere_ml.core.errors import ConfigError
     from vsphere_ml.lab import state
-    from vsphere_ml.lab.guests import needs, seen, troubles
+    from vsphere_ml.lab.guests import fault_kinds, needs, seen
     from vsphere_ml.lab.guests.boot import power_hook
 
     needs.check()
@@ -140,17 +140,17 @@ def fault(
     (guest,) = seen.guests_named(state.folder(name), [node])
     home = state.folder(name) / power_hook.GUESTS
     if clear:
-        for ended in troubles.end(home, guest.vm, kind):
+        for ended in fault_kinds.end(home, guest.vm, kind):
             terminal.say(f"{node}: {ended} is over")
     elif kind:
-        troubles.begin(home, guest.vm, kind, package)
-        terminal.say(f"{node}: {troubles.describe_fault(kind, package)}")
+        fault_kinds.begin(home, guest.vm, kind, package)
+        terminal.say(f"{node}: {fault_kinds.describe_fault(kind, package)}")
     else:
         raise ConfigError(
             "there is no word of what is to go wrong",
             code="lab.bad-fault",
             target=node,
-            hint=f"name one of {', '.join(troubles.KINDS)}, or add --clear",
+            hint=f"name one of {', '.join(fault_kinds.KINDS)}, or add --clear",
         )
     return Answer(data={"name": name, "guest": seen.guests_named(state.folder(name), [node])[0]})
 

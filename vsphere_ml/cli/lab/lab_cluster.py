@@ -68,7 +68,7 @@ class LabCluster:
     def bench(self, spec: BenchSpec, folder: Path) -> tuple[Run, ...]:
         """Return the wish's launches, recorded in the folder."""
         from vsphere_ml.bench.model.job import RunIn
-        from vsphere_ml.cli.bench.launch_settings import means
+        from vsphere_ml.cli.bench.launch_settings import launch_settings
         from vsphere_ml.cli.views.progress.bench_progress import show_bench_progress
         from vsphere_ml.cli.wiring import guest_wiring, site_wiring
         from vsphere_ml.flows.bench.series import Benchmark, bench
@@ -79,11 +79,11 @@ class LabCluster:
                 spec=self.spec,
                 vcenter=self.vcenter,
                 guests=guest_wiring.guests(self.spec, clock),
-                wish=spec,
-                means=means(self.spec, RunIn.GUEST, "", LIMIT_S),
+                bench_spec=spec,
+                settings=launch_settings(self.spec, RunIn.GUEST, "", LIMIT_S),
                 folder=folder,
-                tell=lambda _event: None,
-                tell_bench=notify,
+                notify=lambda _event: None,
+                notify_bench=notify,
                 clock=clock,
             )
             return bench(asked).runs

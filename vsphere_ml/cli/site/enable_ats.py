@@ -12,7 +12,7 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from vsphere_ml.flows.hosts.ats_look import Task
+    from vsphere_ml.flows.hosts.ats_hosts import Task
     from vsphere_ml.flows.hosts.enable_ats import AtsPlan
 
 
@@ -53,7 +53,7 @@ class AtsOptions:
         """Return what the run is asked for; `vcenter` are vCenter's own names and addresses."""
         from vsphere_ml.cli import consent
         from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
-        from vsphere_ml.flows.hosts.ats_look import Task
+        from vsphere_ml.flows.hosts.ats_hosts import Task
         from vsphere_ml.flows.hosts.host_apply import StepTimeouts
 
         return Task(
@@ -65,7 +65,7 @@ class AtsOptions:
             dry_run=self.dry_run or self.check,
             confirmed=consent.is_confirmed(terminal, yes=self.yes),
             parallel=self.parallel,
-            patience=StepTimeouts(shutdown_s=self.shutdown_deadline, reboot_s=self.reboot_deadline),
+            timeouts=StepTimeouts(shutdown_s=self.shutdown_deadline, reboot_s=self.reboot_deadline),
             vcenter=vcenter,
         )
 
@@ -74,9 +74,9 @@ class AtsOptions:
 def enable_ats(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: AtsOptions) -> Answer:
     """Enable PCIe Address Translation Services (not VMFS's atomic test-and-set) on the cluster's ESXi hosts.
 
-    Kernel setting, firmware of the ConnectX ports, graphics type and functions: what is configured, what waits for a
-    reboot and what is in effect are told apart. One host after another is emptied, set, rebooted and looked at again;
-    one that needs nothing is not rebooted. A run that was cut is gone on with by the next.
+    Shows for the kernel setting, the ConnectX firmware, graphics type and virtual functions what is configured, what
+    waits for a reboot and what is in effect. Hosts are evacuated, changed, rebooted and checked one after the other; a
+    host that needs no change is not rebooted. An interrupted run is resumed.
 
     Example: `vsml enable-ats cluster.toml --check`, then `vsml enable-ats cluster.toml --allow-downtime`
     """
@@ -87,7 +87,7 @@ def enable_ats(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: A
     from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
     from vsphere_ml.cli.wiring.journal import journal_host_steps, open_journal
     from vsphere_ml.config.load import load
-    from vsphere_ml.flows.hosts.ats_look import HostAccesses, HostsReading
+    from vsphere_ml.flows.hosts.ats_hosts import HostAccesses, HostsReading
     from vsphere_ml.flows.hosts.enable_ats import enable_ats as enable
     from vsphere_ml.flows.run_context import RunContext
 
@@ -116,7 +116,7 @@ def enable_ats(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: A
         )
     return view.answer(
         report,
-        looking=task.dry_run,
+        read_only=task.dry_run,
         check=given.check,
         lab=spec.vcenter.lab is not None,
         every_step=terminal.settings.verbose,
@@ -132,4 +132,4 @@ def _plan_text(terminal: Terminal, plan: AtsPlan) -> RenderableType:
 def _impact(plan: AtsPlan, task: Task) -> str:
     from vsphere_ml.cli.views.cluster.impact import impact_on_hosts
 
-    return impact_on_hosts(plan.hosts, task.parallel, task.patience.reboot_s)
+    return impact_on_hosts(plan.hosts, task.parallel, task.timeouts.reboot_s)

@@ -38,5 +38,5 @@ def inventory(
 
     where = site_wiring.target(file, server=server, username=username, lab=lab, datacenter=datacenter)
     with site_wiring.vcenter(where.vcenter, terminal) as vcenter:
-        seen = vcenter.look(Scope(datacenter=where.datacenter, direct_path=True))
+        seen = vcenter.read_site(Scope(datacenter=where.datacenter, direct_path=True))
     return Answer(text=drawing.text(seen) if tree else view.text(seen), data=view.data(seen))

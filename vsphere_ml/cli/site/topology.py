@@ -60,7 +60,7 @@ def topology(
         return _of_node(terminal, file or DEFAULT_FILE, nccl)
     where = site_wiring.target(file, server=server, username=username, lab=lab, datacenter=datacenter)
     with site_wiring.vcenter(where.vcenter, terminal) as vcenter:
-        seen = vcenter.look(Scope(datacenter=where.datacenter, direct_path=True))
+        seen = vcenter.read_site(Scope(datacenter=where.datacenter, direct_path=True))
     seen = replace(seen, hosts=hosts_called(host, seen))
     if picture is not None:
         site_wiring.write(picture, site_page.html(seen) if picture.suffix == ".html" else drawn.svg(seen))
@@ -73,12 +73,12 @@ def _of_node(terminal: Terminal, file: Path, node: str) -> Answer:
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.config.load import load
     from vsphere_ml.core.report.nccl_topology import xml
-    from vsphere_ml.flows.cluster.plan import look
+    from vsphere_ml.flows.cluster.plan import read_site
     from vsphere_ml.flows.guests.nccl import shape_of
 
     spec = load(file)
     with site_wiring.run_context(spec, terminal) as run:
-        shape = shape_of(spec, look(run, why="first"), node)
+        shape = shape_of(spec, read_site(run, why="first"), node)
     terminal.say("GPU0 and the like stand for bus ids in the guest; the playbook `nccl` fills them in there")
     if not shape.certain:
         terminal.say("its GPUs do not sit alike, and nobody tells which is which in the guest: by order is a guess")

@@ -78,7 +78,7 @@ def finder(
     def ask(only: Collection[str]) -> GuestTargets:
         terminal.say("asking vCenter for addresses: not all are known from an earlier run, or one does not answer")
         with site_wiring.vcenter(spec.vcenter, terminal) as vcenter:
-            return find(spec, boot.first_look(RunContext(spec, vcenter, notify, clock)), only)
+            return find(spec, boot.read_running_site(RunContext(spec, vcenter, notify, clock)), only)
 
     return ask
 
@@ -90,7 +90,7 @@ def enter(spec: ClusterSpec, terminal: Terminal, made: SshGuests, names: Collect
 
     terminal.say(f"asking vCenter for the address of {', '.join(names)}: it is not known from an earlier run")
     with site_wiring.run_context(spec, terminal) as run:
-        found = boot.wait_ready(run, boot.first_look(run), made, boot.start_deadline(0.0, run.clock), only=names)
+        found = boot.wait_ready(run, boot.read_running_site(run), made, boot.start_deadline(0.0, run.clock), only=names)
     for error in found.errors.values():
         raise error
     made.addresses.remember(found.places)
@@ -116,10 +116,10 @@ def for_guests(
     answers = first_boots(spec)
     alone = "--skip-guests" if skip else _left_alone(spec)
     if alone:
-        return GuestConfig(first_boots=answers, left_alone=alone)
+        return GuestConfig(first_boots=answers, skipped_guests=alone)
     books = playbooks(spec)
     phase = GuestPhase(
-        guests=guests(spec, clock), playbooks=books, given=step_inputs(spec, books), tell=notify, wait_s=wait_s
+        guests=guests(spec, clock), playbooks=books, given=step_inputs(spec, books), notify=notify, wait_s=wait_s
     )
     return GuestConfig(first_boots=answers, phase=phase)
 

@@ -66,7 +66,7 @@ def connect_site(
             vcenter,
             HostSession(
                 hosts=hosts,
-                tell=notify,
+                notify=notify,
                 shells=opened,
                 # as for any VM that provision stops: shut down where VMware Tools run, powered off otherwise
                 leave=DisruptionPolicy(downtime=allow_downtime, power_off=allow_downtime),

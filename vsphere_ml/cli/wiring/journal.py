@@ -24,7 +24,7 @@ from vsphere_ml.core.errors import ConfigError, VsmlError
 from vsphere_ml.core.hosts.host_changes import HostChange, describe_host_change
 from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY
 from vsphere_ml.core.plan.changes import SetSettings
-from vsphere_ml.core.plan.describe import describe, lacks_of, object_name
+from vsphere_ml.core.plan.describe import describe, drift_of, object_name
 from vsphere_ml.core.plan.plan import Plan, Stage
 from vsphere_ml.core.ports.host_events import StepBegun, StepDone, StepFailed
 from vsphere_ml.flows.cluster.saved import stages_of
@@ -132,7 +132,7 @@ def change_entry(change: Change | HostChange) -> dict[str, Any]:
         "object": object_name(change),
         "what": describe(change),
         "kind": kind,
-        "differences": list(lacks_of(change)),
+        "differences": list(drift_of(change)),
         "before": {key: fields.pop(key) for key in ("was", "frees", "remove_names", "mac") if key in fields},
         "after": fields,
     }
@@ -243,6 +243,6 @@ class _Journaled:
     def wait(self, tasks: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
         updates = self._vcenter.wait(tasks, timeout_s)
         for each in updates:
-            if each.done and (number := self._begun.pop(each.ticket.id, None)) is not None:
-                self._journal.end(number, each.ticket.change, each.error)
+            if each.done and (number := self._begun.pop(each.task.id, None)) is not None:
+                self._journal.end(number, each.task.change, each.error)
         return updates

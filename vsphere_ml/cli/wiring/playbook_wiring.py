@@ -38,7 +38,7 @@ def read_with_files(spec: ClusterSpec) -> tuple[Playbook, ...]:
     books = _read(spec, mistakes)
     for book in books:
         for source in playbook.sources(book):
-            with mistakes.kept(_place(spec, book)):
+            with mistakes.collect(_place(spec, book)):
                 _there(source, book)
     mistakes.check()
     return books
@@ -50,22 +50,22 @@ def _read(spec: ClusterSpec, mistakes: _Mistakes) -> tuple[Playbook, ...]:
     from vsphere_ml.guest.steps.system.shell import check_proxy
     from vsphere_ml.guest.templates import standin
 
-    with mistakes.kept(("guest", "settings", "proxy")):
+    with mistakes.collect(("guest", "settings", "proxy")):
         check_proxy(spec.guest.settings)
     context = spec.file.parent if spec.file else Path()
     found: list[Playbook] = []
     paths: list[Path] = []
     for at, name in enumerate(spec.guest.playbooks):
-        with mistakes.kept(("guest", "playbooks", at)):
+        with mistakes.collect(("guest", "playbooks", at)):
             path = playbook.find(name, context)
             book = playbook.load(path, values=spec.guest.settings, values_from=context, positions=positions)
             found.append(book)
             paths.append(path)
     guests = standin.facts(spec) if found else ()
     for book in found:
-        with mistakes.kept(_place(spec, book)):
+        with mistakes.collect(_place(spec, book)):
             _check_rendering(book, playbook.rendering(book, guests))
-    with mistakes.kept(("guest", "settings")):
+    with mistakes.collect(("guest", "settings")):
         texts = [text for each in found for text in playbook.templates(each)]
         settings.check(spec.guest.settings, paths, texts)
     return tuple(found)
@@ -106,7 +106,7 @@ class _Mistakes:
     problems: list[Problem] = field(default_factory=list)
 
     @contextmanager
-    def kept(self, at: KeyPath) -> Iterator[None]:
+    def collect(self, at: KeyPath) -> Iterator[None]:
         """Keep the ConfigError that the body ends with."""
         try:
             yield

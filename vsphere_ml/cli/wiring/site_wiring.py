@@ -156,7 +156,11 @@ def target(
 ) -> SignInTarget:
     """Return what options name, else what the file says, else what the environment says, else ./cluster.toml."""
     if lab is not None and (server is not None or file is not None):
-        raise ConfigError("--lab stands alone", code="usage", hint="leave out --lab, or the file and --server")
+        raise ConfigError(
+            "--lab cannot be combined with these options",
+            code="usage",
+            hint="leave out --lab, or the file and --server",
+        )
     given = {"server": server, "username": username}
     options = {part: f"--{part}" for part, value in given.items() if value is not None}
     if file is None and (

@@ -37,7 +37,7 @@ class VariableNames:
     thumbprint: EnvironmentValue | None = None
     insecure: tuple[bool, str] | None = None
 
-    def stranger(self, server: str | None, username: str | None) -> str | None:
+    def other_login(self, server: str | None, username: str | None) -> str | None:
         """Return the variable that says these are another vCenter's or account's; None when they are this one's."""
         for mine, theirs in ((self.server, server), (self.username, username)):
             if mine is not None and theirs is not None and mine.value.casefold() != theirs.casefold():
@@ -177,9 +177,9 @@ def _invalid_variable(variable: str, why: str, hint: str = "") -> ConfigError:
     )
 
 
-def strangers(known: tuple[VariableNames, ...], server: str | None, username: str | None) -> Iterator[str]:
+def unused_variables(known: tuple[VariableNames, ...], server: str | None, username: str | None) -> Iterator[str]:
     """Yield why passwords of the environment were left alone, so that nobody wonders."""
     for family in known:
-        variable = family.stranger(server, username)
+        variable = family.other_login(server, username)
         if family.password is not None and variable is not None:
             yield f"{family.password[1]} is not used, because {variable} names another vCenter or account"

@@ -7,7 +7,7 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.config.secrets.environment import VariableNames, families, strangers
+from vsphere_ml.config.secrets.environment import VariableNames, families, unused_variables
 from vsphere_ml.config.secrets.secret import Secret
 from vsphere_ml.core.errors import ConfigError
 
@@ -132,7 +132,7 @@ def _keyring_place(service: str, account: Account) -> str:
 
 def _from_environment(known: tuple[VariableNames, ...], account: Account) -> FoundSecret | None:
     for family in known:
-        if family.password is not None and not family.stranger(account.server, account.username):
+        if family.password is not None and not family.other_login(account.server, account.username):
             return FoundSecret(*family.password)
     return None
 
@@ -153,7 +153,7 @@ def _from_prompt(account: Account, prompt: Prompt | None, known: tuple[VariableN
         text = ""
     if text:
         return FoundSecret(Secret(text), "prompt")
-    left_alone = "".join(f"; {each}" for each in strangers(known, account.server, account.username))
+    left_alone = "".join(f"; {each}" for each in unused_variables(known, account.server, account.username))
     raise _missing_secret(
         f"no password for {account}{left_alone}", account.server, f"read -rs {VARIABLE} && export {VARIABLE}"
     )

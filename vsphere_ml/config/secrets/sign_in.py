@@ -118,7 +118,7 @@ def _server(spec: VCenterSpec, known: tuple[VariableNames, ...]) -> tuple[str, s
 def _username(spec: VCenterSpec, known: tuple[VariableNames, ...], server: str) -> tuple[str, str]:
     if spec.username is not None:
         return spec.username, "vcenter.username"
-    ours = (family for family in known if not family.stranger(server, None))
+    ours = (family for family in known if not family.other_login(server, None))
     said = next((family.username for family in ours if family.username), None)
     if said is None:
         raise ConfigError(
@@ -146,7 +146,7 @@ def _trust(spec: VCenterSpec, known: tuple[VariableNames, ...], server: str) -> 
         chosen = "insecure" if spec.insecure else "thumbprint" if spec.thumbprint else "ca_file"
         return _Trust(spec.ca_file, spec.thumbprint, spec.insecure), chosen, f"vcenter.{chosen}"
     for family in known:
-        if family.stranger(server, None):
+        if family.other_login(server, None):
             continue
         # Whoever says how to verify and not to verify, is believed in the first.
         if family.thumbprint is not None:

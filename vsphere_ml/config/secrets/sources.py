@@ -27,5 +27,5 @@ def one_source(table: schema.Password | None, at: KeyPath, mistakes: Mistakes) -
     methods = sorted(table.model_fields_set) if table else ["env"]
     if len(methods) > 1:
         mistakes.add(at, f"has several sources: {', '.join(f'`{option}`' for option in methods)}; leave one")
-    elif not methods and not mistakes.told_inside(at):
+    elif not methods and not mistakes.has_report_inside(at):
         mistakes.add(at, "is empty; name one of `env`, `file`, `keyring`")

@@ -53,7 +53,9 @@ def of_roce(composed: Composed, names: list[str], wanted: int, mistakes: Mistake
         each = f" of {count} NICs each" if count > 1 else ""
         mistakes.add(place, f"{_count(len(addresses), 'address')} for {_count(wanted, 'node')}{each}")
     if addresses and count > 1 and composed.get("nic", "kind", default=NicKind.AUTO).traits.only_physical:
-        mistakes.add(place, "vCenter tells no MAC of whole ports, so that several cannot be told apart in the guest")
+        mistakes.add(
+            place, "vCenter reports no MAC of passthrough ports, so several cannot be distinguished in the guest"
+        )
     if len(set(addresses)) < len(addresses) and count > 1:
         mistakes.add(place, "has an address twice")
     return {name: given for at, name in enumerate(names) if (given := addresses[at * count : (at + 1) * count])}
@@ -62,7 +64,7 @@ def of_roce(composed: Composed, names: list[str], wanted: int, mistakes: Mistake
 def _report_unused_gateway(gateway: str | None, composed: Composed, mistakes: Mistakes) -> None:
     """Tell a gateway without a static address, unless it comes from a table whose address the block leaves."""
     place, address = composed.place("network", "gateway"), composed.place("network", "address")
-    if gateway is None or mistakes.told(address):
+    if gateway is None or mistakes.is_reported(address):
         return
     if ("network", "address") not in composed.keys:
         mistakes.add(place, "is for static addresses, and network.address is not set")

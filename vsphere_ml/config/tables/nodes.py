@@ -110,7 +110,10 @@ class NodeNames:
 
     def _needed(self, composed: Composed) -> bool:
         """Return whether a block has all that its nodes need; what it lacks is told, unless its cause is."""
-        which = ("gpu", "device" if composed.get("gpu", "kind", default=GpuKind.VGPU).traits.whole else "profile")
+        which = (
+            "gpu",
+            "device" if composed.get("gpu", "kind", default=GpuKind.VGPU).traits.is_passthrough else "profile",
+        )
         missing = [path for path in (*_NEEDED[:2], which, *_NEEDED[2:]) if path not in composed.keys]
         for path in missing:
             if not self._explained(composed, path):
@@ -124,7 +127,7 @@ class NodeNames:
     def _explained(self, composed: Composed, path: tuple[str, ...]) -> bool:
         """Return whether a mistake that is told already is why a key is missing."""
         blocks = [*composed.blocks, ("defaults",), *self._wrong_profiles]
-        return any(self.mistakes.told((*at, *path)) for at in blocks) or self.mistakes.told_inside(
+        return any(self.mistakes.is_reported((*at, *path)) for at in blocks) or self.mistakes.has_report_inside(
             (*composed.at, "use")
         )
 
@@ -220,7 +223,7 @@ class NodeNames:
 
 def _contradicting_key(composed: Composed, asked: GpuRequest) -> str:
     """Return which key of `gpu` contradicts the others."""
-    if not asked.whole and asked.profile and (asked.device or asked.label):
+    if not asked.is_passthrough and asked.profile and (asked.device or asked.label):
         return "device" if asked.device else "label"
     return "kind" if composed.get("gpu", "kind") else "profile"
 

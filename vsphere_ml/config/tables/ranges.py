@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MOST = 10_000  # names of one pattern
-_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
+_RANGE = re.compile(r"\[([^\[\]]*)\]")
 _LONG = re.compile(r"[0-9]{10}")
 _PART = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _NUMBER = re.compile(r"\{n(?::0([1-9]))?\}")
@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"\{n(?::0([1-9]))?\}")
 
 def is_range(text: str) -> bool:
     """Return whether a text has a range of numbers in it, rather than brackets of another kind."""
-    return any(_is_numeric(body) for body in _BRACKETS.findall(text))
+    return any(_is_numeric(body) for body in _RANGE.findall(text))
 
 
 def expand(text: str) -> list[str]:
@@ -26,20 +26,20 @@ def expand(text: str) -> list[str]:
 
     A bound's leading zeros are kept: `[01-12]` gives 01 to 12. ValueError says what was expected.
     """
-    pieces = _BRACKETS.split(text)
+    pieces = _RANGE.split(text)
     fixed, bodies = pieces[::2], pieces[1::2]
     if any("[" in piece or "]" in piece for piece in fixed):
         raise ValueError(f"`{text}` has a bracket that is not closed; write a range such as [01-16]")
     spans = [_spans(text, body) for body in bodies]
     if (total := _product(spans)) > MOST:
-        raise ValueError(f"`{text}` stands for {total} names or more; at most {MOST} are possible")
+        raise ValueError(f"`{text}` gives {total} names or more; at most {MOST} are possible")
     return ["".join(_weave_parts(fixed, numbers)) for numbers in product(*map(_numbers, spans))]
 
 
 def count(text: str) -> int:
     """Return how many names `expand` gives, without making them; 1 for what it refuses."""
     try:
-        total = _product(_spans(text, body) for body in _BRACKETS.findall(text))
+        total = _product(_spans(text, body) for body in _RANGE.findall(text))
     except ValueError:
         return 1
     return total if total <= MOST else 1

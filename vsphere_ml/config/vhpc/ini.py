@@ -58,7 +58,7 @@ def sections(text: str, file: str) -> Sections:
         elif header := _HEADER.fullmatch(bare):
             here, last = _open_section(read, header[1], number), None
         elif here is None:
-            read.refuse(number, "", "stands before the first [SECTION]")
+            read.refuse(number, "", "is before the first [SECTION]")
             here = {}  # told once; what follows up to a section is not read
         else:
             last = _add_item(read, here, bare, number)

@@ -29,7 +29,7 @@ _MMIO_GIB = [1 << power for power in range(1, 21)]
 class Block:
     """A `[[nodes]]` block in the making: dotted keys, and the host of each node where they are told one by one."""
 
-    wish: VmOptions
+    options: VmOptions
     read: Sections
     notes: Notes
     keys: dict[str, object] = field(default_factory=dict)
@@ -40,8 +40,8 @@ class Block:
         try:
             found = parse_range(item.value)
             if found is None:
-                return None, [item.value] * len(self.wish.names)
-            return found, found.dealt(len(self.wish.names))
+                return None, [item.value] * len(self.options.names)
+            return found, found.dealt(len(self.options.names))
         except ValueError as error:
             self.read.refuse(item.line, item.key, f"`{clip(item.value)}` {error}")
             return None, []
@@ -56,7 +56,7 @@ def block(options: VmOptions, read: Sections, notes: Notes) -> Block:
 
 
 def _read_placing(made: Block) -> None:
-    if (host := made.wish.item("host")) is None:
+    if (host := made.options.item("host")) is None:
         return
     found, values = made.dealt(host)
     if found is None and values:
@@ -64,7 +64,7 @@ def _read_placing(made: Block) -> None:
     elif found is not None and found.in_turn and len(values) % len(found.values) == 0:
         made.keys["hosts"] = [found.text]
     else:
-        made.hosts = dict(zip(made.wish.names, values, strict=False))
+        made.hosts = dict(zip(made.options.names, values, strict=False))
 
 
 def _size(made: Block) -> None:
@@ -74,21 +74,21 @@ def _size(made: Block) -> None:
         mib = math.ceil(int(memory * 1024) / _MEMORY_STEP_MIB) * _MEMORY_STEP_MIB
         made.keys["memory"] = f"{mib // 1024}GiB" if mib % 1024 == 0 else f"{mib}MiB"
     for key, theirs in (("cpus", "cpu"), ("memory", "memory")):
-        if key not in made.keys and made.wish.item(theirs) is None:
-            made.notes.ask(made.wish.line, key, "the VMs have what the template has, which the file does not say")
+        if key not in made.keys and made.options.item(theirs) is None:
+            made.notes.ask(made.options.line, key, "the VMs have what the template has, which the file does not say")
 
 
 def _latency(made: Block) -> None:
-    latency = made.wish.item("latency")
+    latency = made.options.item("latency")
     high = latency is not None and latency.value.lower() == "high"
     if high:
         made.keys["latency"] = "high"
     elif latency is not None and latency.value.lower() != "normal":
         made.notes.leave(latency, f"`{clip(latency.value)}`: latency is high or normal here")
-    reserved = made.wish.item("cpu_reservation")
+    reserved = made.options.item("cpu_reservation")
     if reserved is not None and reserved.value.lower() in TRUE and not high:
         made.notes.leave(reserved, 'CPUs are reserved with latency = "high" only')
-    memory = made.wish.item("memory_reservation")
+    memory = made.options.item("memory_reservation")
     if memory is not None and memory.value.lower() not in TRUE:
         made.notes.leave(memory, "all memory is reserved, as vGPUs and passthrough need")
 
@@ -98,12 +98,12 @@ def _mmio(made: Block) -> None:
         gib = int(size)
         if gib in _MMIO_GIB:
             made.keys["mmio_gib"] = gib
-        elif item := made.wish.item("mmio_size"):
+        elif item := made.options.item("mmio_size"):
             made.notes.leave(item, "is no power of two; it is computed from the GPUs")
 
 
 def _gpu(made: Block) -> None:
-    profile, devices = made.wish.item("vgpu"), made.wish.item("device")
+    profile, devices = made.options.item("vgpu"), made.options.item("device")
     if profile is not None:
         made.keys["gpu.profile"] = profile.value
         if why := _profile_refusal(profile.value):
@@ -119,11 +119,11 @@ def _gpu(made: Block) -> None:
                 made.keys["gpu.count"] = count
                 made.notes.ask(devices.line, "gpu.count", f"{count} if all of {shown} are GPUs")
     if profile is None and devices is None:
-        made.notes.ask(made.wish.line, "gpu.profile", "these VMs have no GPU, and a node of vsml has one")
+        made.notes.ask(made.options.line, "gpu.profile", "these VMs have no GPU, and a node of vsml has one")
 
 
 def _nic(made: Block) -> None:
-    sriov, pvrdma = made.wish.items.get("sriov_port_group", []), made.wish.item("pvrdma_port_group")
+    sriov, pvrdma = made.options.items.get("sriov_port_group", []), made.options.item("pvrdma_port_group")
     alike = [item for item in sriov if item.value == sriov[0].value]
     for item in (each for each in sriov if each.value != sriov[0].value):
         made.notes.leave(item, f"`{clip(item.value)}`: the fast NICs of a node are on one port group")
@@ -140,14 +140,16 @@ def _nic(made: Block) -> None:
 
 
 def _network(made: Block) -> None:
-    group = made.wish.item("port_group")
+    group = made.options.item("port_group")
     if group is None:
         made.notes.ask(
-            made.wish.line, "network.port_group", "the VMs keep the template's NIC, whose network the file does not say"
+            made.options.line,
+            "network.port_group",
+            "the VMs keep the template's NIC, whose network the file does not say",
         )
     else:
         made.keys["network.port_group"] = group.value
-    dhcp, ip = made.wish.item("is_dhcp"), made.wish.item("ip")
+    dhcp, ip = made.options.item("is_dhcp"), made.options.item("ip")
     if dhcp is not None and dhcp.value.lower() in TRUE:
         made.keys["network.address"] = "dhcp"
         if ip is not None:
@@ -157,10 +159,10 @@ def _network(made: Block) -> None:
 
 
 def _read_static_address(made: Block, ip: Item) -> None:
-    prefix = _prefix(made.wish.item("netmask"))
+    prefix = _prefix(made.options.item("netmask"))
     if prefix is None:
         made.notes.ask(ip.line, "network.address", f"`{clip(ip.value)}` with its prefix; there is no netmask to read")
-        if gateway := made.wish.item("gateway"):
+        if gateway := made.options.item("gateway"):
             made.keys["network.gateway"] = gateway.value
         _dns(made)
         return
@@ -169,7 +171,7 @@ def _read_static_address(made: Block, ip: Item) -> None:
         made.read.refuse(ip.line, ip.key, f"`{clip(ip.value)}` gives several VMs one address")
         return
     made.keys["network.address"] = f"{found.text if found else ip.value}/{prefix}"
-    if gateway := made.wish.item("gateway"):
+    if gateway := made.options.item("gateway"):
         if values and not _reaches(gateway.value, f"{values[0]}/{prefix}"):
             made.notes.leave(gateway, f"`{clip(gateway.value)}` is not in the network of {clip(values[0])}/{prefix}")
         else:
@@ -178,18 +180,18 @@ def _read_static_address(made: Block, ip: Item) -> None:
 
 
 def _dns(made: Block) -> None:
-    if (dns := made.wish.item("dns")) and (servers := _parse_list(dns.value)):
+    if (dns := made.options.item("dns")) and (servers := _parse_list(dns.value)):
         made.keys["network.dns"] = servers
 
 
 def _hostname(made: Block) -> None:
     """A guest is called as its VM is."""
-    if (item := made.wish.item("guest_hostname")) is not None and made.dealt(item)[1] != made.wish.names:
+    if (item := made.options.item("guest_hostname")) is not None and made.dealt(item)[1] != made.options.names:
         made.notes.leave(item, "a guest has its VM's name")
 
 
 def _placeholders(made: Block) -> None:
-    for key, items in made.wish.items.items():
+    for key, items in made.options.items.items():
         for item in items:
             if "${" in item.value and key != "guest_password":
                 made.notes.ask(item.line, item.key, "is a placeholder that nobody filled in")
@@ -209,7 +211,7 @@ _CARRIED: tuple[Callable[[Block], None], ...] = (
 
 
 def _number(made: Block, key: str, *, full: bool = False) -> float | None:
-    item = made.wish.item(key)
+    item = made.options.item(key)
     if item is None:
         return None
     try:

@@ -37,12 +37,12 @@ class Ranged:
         """Return a value for each of `count` VMs; ValueError when there are more values than VMs, or no even share."""
         values = self.values
         if len(values) > count:
-            raise ValueError(f"stands for {len(values)} values, and there are only {count} VMs")
+            raise ValueError(f"gives {len(values)} values for only {count} VMs")
         if self.in_turn:
             return [values[at % len(values)] for at in range(count)]
         share, rest = divmod(count, len(values))
         if rest:
-            raise ValueError(f"stands for {len(values)} values, which do not serve {count} VMs evenly")
+            raise ValueError(f"gives {len(values)} values, which do not divide evenly among {count} VMs")
         return [value for value in values for _ in range(share)]
 
 
@@ -56,7 +56,7 @@ def parse_range(text: str) -> Ranged | None:
     match = found[0]
     first, last = (match[1], match[2]) if match[1] else (match[3], match[4])
     if max(len(first), len(last)) > _DIGITS or int(last) - int(first) >= MOST:
-        raise ValueError(f"stands for too many; at most {MOST} are possible")
+        raise ValueError(f"gives too many; at most {MOST} are possible")
     if int(last) < int(first):
         raise ValueError("has a range that runs backwards")
     return Ranged(

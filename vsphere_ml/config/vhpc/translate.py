@@ -12,7 +12,7 @@ from vsphere_ml.config.fields import clip
 from vsphere_ml.config.mistakes import invalid_file
 from vsphere_ml.config.vhpc import ini, site
 from vsphere_ml.config.vhpc.nodes import Block, block
-from vsphere_ml.config.vhpc.vm_options import SWITCHES, Note, Notes, wishes
+from vsphere_ml.config.vhpc.vm_options import SWITCHES, Note, Notes, list_vm_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -86,7 +86,7 @@ class Translated:
 def translate(text: str, file: str) -> Translated:
     """Return the cluster file of a vhpc-toolkit file; ConfigError with every mistake of it, each with its line."""
     read, notes = ini.sections(text, file), Notes()
-    rows = wishes(read, notes)
+    rows = list_vm_options(read, notes)
     blocks = [block(row, read, notes) for row in rows]
     tables = {
         "cluster": {"name": _label(PurePath(file).stem), "anti_affinity": False},
@@ -130,12 +130,12 @@ def _lines(
     yield from _note_lines("Not carried over:", [note for note in notes if not note.to_fill_in])
     for name in ("cluster", "location", "source"):
         yield from _table(f"[{name}]", tables[name])
-    yield from ("", "# [vcenter] stands in another file there; without one here it comes from the environment.")
+    yield from ("", "# [vcenter] is in another file there; without it the environment is used.")
     shared = _shared_keys(blocks)
     yield from _table("[defaults]", shared) if shared else ()
     for each in blocks:
         own = {key: value for key, value in each.keys.items() if key not in shared}
-        yield from _table("[[nodes]]", {"name": each.wish.written, **own})
+        yield from _table("[[nodes]]", {"name": each.options.written, **own})
         yield from _table("[nodes.hosts]", each.hosts) if each.hosts else ()
     yield from _table("[guest]", tables["guest"]) if tables["guest"] else ()
 

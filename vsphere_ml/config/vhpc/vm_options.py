@@ -63,7 +63,7 @@ class VmOptions:
         return found[-1] if found else None
 
 
-def wishes(read: Sections, notes: Notes) -> list[VmOptions]:
+def list_vm_options(read: Sections, notes: Notes) -> list[VmOptions]:
     """Return the rows of `[_VMS_]`; what is wrong with one is kept as a mistake of the file."""
     if VMS not in read.items:
         read.refuse(
@@ -72,7 +72,7 @@ def wishes(read: Sections, notes: Notes) -> list[VmOptions]:
     made: list[VmOptions] = []
     count = 0
     for row in read.items.get(VMS, {}).values():
-        if (options := _wish(row, read, notes)) is not None:
+        if (options := _vm_options(row, read, notes)) is not None:
             made.append(options)
             count += len(options.names)
         if count > MOST:
@@ -81,7 +81,7 @@ def wishes(read: Sections, notes: Notes) -> list[VmOptions]:
     return made
 
 
-def _wish(row: Item, read: Sections, notes: Notes) -> VmOptions | None:
+def _vm_options(row: Item, read: Sections, notes: Notes) -> VmOptions | None:
     items = _merge_row(row, read)
     try:
         names = parse_range(row.key)

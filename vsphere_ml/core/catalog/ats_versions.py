@@ -54,7 +54,7 @@ def refusal(version: str, build: str, cpu_vendor: str) -> str:
     return ""
 
 
-def caution(version: str, cpu_vendor: str) -> str:
+def version_warning(version: str, cpu_vendor: str) -> str:
     """Return what no document says of a host's CPU, in words; empty for what is documented."""
     if cpu_vendor == "intel":
         return ""

@@ -81,7 +81,7 @@ _TIME_SLICED: dict[str, _Sizes] = {
 }  # fmt: skip
 
 _ANYWHERE, _EVEN = (0, 1, 2, 3, 4, 5, 6), (0, 2, 4, 6)
-_WHOLE, _FOUR, _THREE, _TWO = (
+_FULL, _FOUR, _THREE, _TWO = (
     Instance(starts=(0,), span=8),
     Instance(starts=(0,), span=4),
     Instance(starts=(0, 4), span=4),
@@ -99,7 +99,7 @@ def _sevenths(
 ) -> _Slices:
     """Return the MIG profiles of a board with seven compute slices; each argument is the name's number and MiB."""
     return (
-        (7, full[0], "", full[1], 1, _WHOLE, ()),
+        (7, full[0], "", full[1], 1, _FULL, ()),
         (4, half[0], "", half[1], 1, _FOUR, ()),
         (3, half[0], "", half[1], 2, _THREE, ()),
         (2, quarter[0], "", quarter[1], 3, _TWO, ()),

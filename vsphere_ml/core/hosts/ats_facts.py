@@ -35,7 +35,7 @@ KERNEL_BY_HAND = (
     f"esxcli system settings kernel list -o {KERNEL_SETTING}",
 )
 ON, OFF = "enabled", "disabled"
-_UNTOLD = "vCenter does not tell what the function hands out"
+_NOT_REPORTED = "vCenter does not tell what the function hands out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ def facts(
     """Return every setting of a host that the cluster has a wish about."""
     found = tuple(_facts(settings, state, firmware, record))
     if not state.connected:  # nothing can be typed there
-        found = tuple(replace(fact, by_hand=()) for fact in found)
+        found = tuple(replace(fact, manual_steps=()) for fact in found)
     return HostFacts(host=settings.ref, name=settings.name, facts=found, vms=_vms(settings, inventory))
 
 
@@ -95,7 +95,7 @@ def _kernel(state: EsxiHostState, record: Record | None) -> HostSetting:
         effective=effective,
         access=seen.access,
         why=why,
-        by_hand=KERNEL_BY_HAND if release(state.version, state.build).present else (),
+        manual_steps=KERNEL_BY_HAND if release(state.version, state.build).present else (),
     )
 
 
@@ -119,7 +119,7 @@ def _firmware(port: PortSettings, seen: FirmwareSeen, *, by_image: bool) -> Host
         device=device,
         guest=seen.guest,
         why=seen.why or ("this mlxconfig shows no current values" if value and value.current is None else ""),
-        by_hand=_firmware_by_hand(device, seen, mft.INSTALL_BY_IMAGE if by_image else mft.INSTALL),
+        manual_steps=_firmware_by_hand(device, seen, mft.INSTALL_BY_IMAGE if by_image else mft.INSTALL),
     )
 
 
@@ -139,7 +139,7 @@ def _sriov_firmware(port: PortSettings, seen: FirmwareSeen) -> Iterator[HostSett
         access=seen.access,
         device=seen.device,
         read_only=True,
-        by_hand=typed,
+        manual_steps=typed,
     )
     if (sriov := seen.sriov) is not None:
         now = None if sriov.current is None else str(bool(sriov.current))
@@ -174,7 +174,7 @@ def graphics(state: EsxiHostState) -> HostSetting:
         effective=effective,
         access=AccessMethod.API,
         why="" if configured else "vCenter does not tell the host's graphics type",
-        by_hand=("esxcli graphics host set --default-type SharedPassthru", "esxcli graphics host get"),
+        manual_steps=("esxcli graphics host set --default-type SharedPassthru", "esxcli graphics host get"),
     )
 
 
@@ -211,7 +211,7 @@ def functions(address: PciAddress, wanted: int, state: EsxiHostState) -> HostSet
         configured=str(seen.vfs) if seen else None,
         effective=str(seen.vfs_now) if seen else None,
         access=AccessMethod.API,
-        why="" if seen else _UNTOLD,
+        why="" if seen else _NOT_REPORTED,
     )
 
 
@@ -226,7 +226,7 @@ def passthrough(address: PciAddress, state: EsxiHostState) -> HostSetting:
         configured=_on_or_off(seen.passthrough) if seen else None,
         effective=_on_or_off(seen.passthrough_now) if seen else None,
         access=AccessMethod.API,
-        why="" if seen else _UNTOLD,
+        why="" if seen else _NOT_REPORTED,
     )
 
 

@@ -44,7 +44,7 @@ class HostSettings:
     keys: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
-def wishes(
+def list_settings(
     spec: ClusterSpec,
     inventory: Inventory,
     placements: Sequence[NodePlacement],
@@ -89,7 +89,7 @@ def _add_recorded_settings(settings: HostSettings, host: Host, record: Record | 
     for port in connectx(host):
         parts = {key.partition(":")[0] for key in record.former if key.partition(":")[2] == port.address}
         if parts:
-            known = ports.get(port.address) or _wish(host, port)
+            known = ports.get(port.address) or _port_settings(host, port)
             ports[port.address] = replace(
                 known,
                 vfs=max(known.vfs, int("sriov" in parts)),
@@ -122,7 +122,7 @@ def _of_placements(host: Host, placements: Sequence[NodePlacement]) -> HostSetti
         vgpu=any(
             isinstance(want, WantVgpu | WantGroup) for placement in placements for want in placement.target.devices
         ),
-        keys={placement.node.name: _keys(placement) for placement in placements if placement.standing is not None},
+        keys={placement.node.name: _keys(placement) for placement in placements if placement.existing is not None},
     )
 
 
@@ -143,7 +143,7 @@ def _of_vms(host: Host, vms: Sequence[Vm]) -> HostSettings:
         ref=host.ref,
         name=host.name,
         ports=tuple(
-            _wish(
+            _port_settings(
                 host,
                 port,
                 vfs=functions.count(port.address),
@@ -167,7 +167,7 @@ def _of_nobody(spec: ClusterSpec, host: Host) -> HostSettings:
     return HostSettings(
         ref=host.ref,
         name=host.name,
-        ports=tuple(_wish(host, port, vfs=0 if port.passthrough else count) for port in connectx(host)),
+        ports=tuple(_port_settings(host, port, vfs=0 if port.passthrough else count) for port in connectx(host)),
         vgpu=True,
     )
 
@@ -186,16 +186,18 @@ def _port(host: Host, port: NicPort, placements: Sequence[NodePlacement]) -> Por
             used = True
             vfs += any(isinstance(want, WantSriov) for want in wants)
             passthrough = passthrough or any(isinstance(want, WantPassthrough) for want in wants)
-            guest = placement.node.name if passthrough and placement.standing is not None else guest
+            guest = placement.node.name if passthrough and placement.existing is not None else guest
         # ESXi chooses a device group's function at each power-on, of any port that hands some out.
         if any(isinstance(want, WantGroup) and want.group.has_function for want in wants) and (
             port.sriov_enabled or port.address in placement.nics
         ):
             used, vfs = True, max(vfs, 1)
-    return _wish(host, port, vfs=vfs, passthrough=passthrough, guest=guest) if used else None
+    return _port_settings(host, port, vfs=vfs, passthrough=passthrough, guest=guest) if used else None
 
 
-def _wish(host: Host, port: NicPort, *, vfs: int = 0, passthrough: bool = False, guest: str = "") -> PortSettings:
+def _port_settings(
+    host: Host, port: NicPort, *, vfs: int = 0, passthrough: bool = False, guest: str = ""
+) -> PortSettings:
     return PortSettings(
         address=port.address,
         uplink=port.pnic,

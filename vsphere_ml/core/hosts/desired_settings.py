@@ -45,10 +45,10 @@ class ShellSeen:
 class DesiredSettings:
     """What one host is asked for, and what is seen of it."""
 
-    wish: HostConfigSpec
+    config: HostConfigSpec
     host: Host
     placements: tuple[NodePlacement, ...]
-    sight: EsxiHostState
+    state: EsxiHostState
     shell: ShellSeen
     roce: RoceSpec = field(default_factory=RoceSpec)
     switches: Mapping[NetworkRef, SwitchRef] = field(default_factory=dict)  # of distributed port groups
@@ -57,9 +57,9 @@ class DesiredSettings:
 
 def facts(asked: DesiredSettings) -> HostFacts:
     """Return every setting that the host's placements have a wish about, of the kinds that may be changed."""
-    found = tuple(fact for kind, facts_of in KINDS.items() if kind in asked.wish.kinds for fact in facts_of(asked))
-    if not asked.sight.connected:  # nothing can be typed there
-        found = tuple(replace(fact, by_hand=()) for fact in found)
+    found = tuple(fact for kind, facts_of in KINDS.items() if kind in asked.config.kinds for fact in facts_of(asked))
+    if not asked.state.connected:  # nothing can be typed there
+        found = tuple(replace(fact, manual_steps=()) for fact in found)
     return HostFacts(host=asked.host.ref, name=asked.host.name, facts=found)
 
 
@@ -96,28 +96,28 @@ def _graphics(asked: DesiredSettings) -> Iterator[HostSetting]:
         isinstance(want, WantVgpu | WantGroup) for placement in asked.placements for want in placement.target.devices
     )
     used = {gpu for placement in asked.placements for gpu in placement.gpus}
-    now = asked.sight.graphics.now
+    now = asked.state.graphics.now
     if shared and any(now.get(gpu, SHARED_DIRECT) != SHARED_DIRECT for gpu in used):
-        yield ats_facts.graphics(asked.sight)
+        yield ats_facts.graphics(asked.state)
 
 
 def _functions(asked: DesiredSettings) -> Iterator[HostSetting]:
     for port in asked.host.nics:
         if ours := sum(_takes_function(placement, port) for placement in asked.placements):
-            yield ats_facts.functions(port.address, _functions_wanted(port, ours, asked), asked.sight)
+            yield ats_facts.functions(port.address, _functions_wanted(port, ours, asked), asked.state)
 
 
 def _functions_wanted(port: NicPort, ours: int, asked: DesiredSettings) -> int:
     """Return how many virtual functions a port is to hand out: for nodes of ours and whoever has some already."""
-    own = {placement.standing.ref for placement in asked.placements if placement.standing is not None}
+    own = {placement.existing.ref for placement in asked.placements if placement.existing is not None}
     others = sum(holder not in own for holder in port.vf_holders)
-    wanted = max(ours + others, asked.wish.virtual_functions or 0)
+    wanted = max(ours + others, asked.config.virtual_functions or 0)
     return min(wanted, port.most_vfs) if port.most_vfs else wanted
 
 
-def caution(asked: DesiredSettings) -> str:
+def missing_functions(asked: DesiredSettings) -> str:
     """Return which ports hand out fewer virtual functions than the file asks for, in words; empty when none does."""
-    wanted = asked.wish.virtual_functions or 0
+    wanted = asked.config.virtual_functions or 0
     used = (port for port in asked.host.nics if any(_takes_function(placement, port) for placement in asked.placements))
     few = [f"{port.address} {port.most_vfs}" for port in used if 0 < port.most_vfs < wanted]
     return f"{wanted} virtual functions are asked for; firmware allows {', '.join(few)} (NUM_OF_VFS)" if few else ""
@@ -134,7 +134,7 @@ def _takes_function(placement: NodePlacement, port: NicPort) -> bool:
 
 def _passthrough(asked: DesiredSettings) -> Iterator[HostSetting]:
     for address in sorted({each for placement in asked.placements for each in _passthrough_devices(placement)}):
-        yield replace(ats_facts.passthrough(address, asked.sight), at_once=asked.sight.rebinds)
+        yield replace(ats_facts.passthrough(address, asked.state), at_once=asked.state.rebinds)
 
 
 def _passthrough_devices(placement: NodePlacement) -> Iterator[PciAddress]:
@@ -160,7 +160,7 @@ def _mig(asked: DesiredSettings) -> Iterator[HostSetting]:
             access=AccessMethod.HOST if seen else AccessMethod.NONE,
             why="" if seen else asked.shell.why or "nvidia-smi lists no such GPU with MIG",
             at_once=board is not None and not nvidia_smi.needs_reboot(board),
-            by_hand=(nvidia_smi.setting(gpu, value=True),),
+            manual_steps=(nvidia_smi.setting(gpu, value=True),),
         )
 
 
@@ -177,7 +177,7 @@ def _drivers(asked: DesiredSettings) -> Iterator[HostSetting]:
 
 
 def _driver(asked: DesiredSettings, module: str, keys: Mapping[str, str]) -> HostSetting:
-    drivers = asked.sight.drivers
+    drivers = asked.state.drivers
     seen = (drivers or {}).get(module)
     options = roce.merge_options(seen or "", keys)
     unseen = _UNREAD if drivers is None else _NO_DRIVER
@@ -190,7 +190,7 @@ def _driver(asked: DesiredSettings, module: str, keys: Mapping[str, str]) -> Hos
         effective=None if seen is None else _running_options(asked, module, seen),
         access=AccessMethod.API,
         why=unseen if seen is None else "",
-        by_hand=(roce.by_hand(module, options),),
+        manual_steps=(roce.by_hand(module, options),),
     )
 
 
@@ -207,7 +207,7 @@ def _running_options(asked: DesiredSettings, module: str, configured: str) -> st
     Such a run has configured it and not rebooted yet. What others configure without a reboot cannot be seen.
     """
     record = asked.record
-    if record is None or not record.maintenance or record.boot != asked.sight.boot_time:
+    if record is None or not record.maintenance or record.boot != asked.state.boot_time:
         return configured
     return record.former.get(f"driver:{module}", configured)
 
@@ -219,7 +219,7 @@ def _pvrdma(asked: DesiredSettings) -> Iterator[HostSetting]:
     ]
     if not wants:
         return
-    seen = asked.sight.pvrdma
+    seen = asked.state.pvrdma
     yield _tag(asked, wants[0], seen)
     yield HostSetting(
         part=SettingKind.FIREWALL,
@@ -230,7 +230,7 @@ def _pvrdma(asked: DesiredSettings) -> Iterator[HostSetting]:
         access=AccessMethod.API,
         why="" if seen else _UNREAD,
         at_once=True,
-        by_hand=(pvrdma.FIREWALL,),
+        manual_steps=(pvrdma.FIREWALL,),
     )
 
 
@@ -248,7 +248,7 @@ def _tag(asked: DesiredSettings, want: WantPvrdma, seen: Pvrdma | None) -> HostS
         access=AccessMethod.API,
         why="" if chosen else _no_adapter(want, there) if seen else _UNREAD,
         at_once=True,
-        by_hand=(pvrdma.tag(chosen) if chosen else pvrdma.tag(),),
+        manual_steps=(pvrdma.tag(chosen) if chosen else pvrdma.tag(),),
     )
 
 

@@ -25,7 +25,7 @@ from vsphere_ml.core.hosts.host_changes import (
     ShutDown,
     WriteRecord,
 )
-from vsphere_ml.core.hosts.preflight import cautions, refusals, stranger, to_migrate, to_stop
+from vsphere_ml.core.hosts.preflight import name_with_owner, refusals, to_migrate, to_stop, warnings
 from vsphere_ml.core.hosts.saved_state import Record
 from vsphere_ml.core.model.host_settings import (
     FIRMWARE_SETTING,
@@ -66,7 +66,7 @@ class HostPlan:
     foreign: tuple[str, ...] = ()  # other VMs that are shut down, each with whose it is
     migrated: tuple[str, ...] = ()  # VMs that DRS takes to other hosts, where they stay
     refusals: tuple[Finding, ...] = ()
-    cautions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     record: Record | None = None
 
     def __bool__(self) -> bool:
@@ -88,14 +88,14 @@ class HostPlanInput:
     cluster: str
     nodes: Sequence[str]  # the cluster's, in the file's order
     facts: HostFacts
-    sight: EsxiHostState
+    state: EsxiHostState
     record: Record | None
     leave: DisruptionPolicy
     revert: bool = False
     vcenter: frozenset[str] = frozenset()  # the vCenter's own names and addresses
     ready: bool = False  # it is made ready for nodes, not for ATS
     unsupported: str = ""  # why this ESXi can have none of it, in words
-    caution: str = ""
+    warning: str = ""
     evacuate: Evacuation = Evacuation.SHUT_DOWN
     user: str = ""  # who enters the host's shell; empty where nobody does
 
@@ -104,22 +104,22 @@ def plan(case: HostPlanInput) -> HostPlan:
     """Return what is to be done to a host; nothing when it is as wanted."""
     if case.revert:
         case = replace(case, facts=former_facts(case.facts, case.record))
-    settings = tuple(_settings(case)) if case.sight.connected else ()
+    settings = tuple(_settings(case)) if case.state.connected else ()
     work = bool(settings) or any(fact.is_pending for fact in case.facts.facts)
-    if work and case.sight.connected and _needs_no_reboot(case):
+    if work and case.state.connected and _needs_no_reboot(case):
         running: tuple[VmOnHost, ...] = ()
         steps = tuple(_steps_at_once(case, settings))
     else:
-        running = to_stop(case) if work and case.sight.connected else ()
+        running = to_stop(case) if work and case.state.connected else ()
         steps = tuple(_steps(case, settings, running, work=work))
     return HostPlan(
         facts=case.facts,
         steps=steps,
         stopped=tuple(vm.name for vm in running if vm.cluster_mark == case.cluster),
-        foreign=tuple(stranger(vm) for vm in running if vm.cluster_mark != case.cluster),
+        foreign=tuple(name_with_owner(vm) for vm in running if vm.cluster_mark != case.cluster),
         migrated=next((step.migrated for step in steps if isinstance(step, EnterMaintenance)), ()),
         refusals=tuple(refusals(case, running)),
-        cautions=tuple(cautions(case)),
+        warnings=tuple(warnings(case)),
         record=case.record,
     )
 
@@ -134,7 +134,7 @@ def _needs_no_reboot(case: HostPlanInput) -> bool:
 def _steps_at_once(case: HostPlanInput, settings: tuple[Setting, ...]) -> Iterator[HostChange]:
     """Yield what is done while VMs run: none of them has a device that is touched."""
     text = _record(case, maintenance=False).text()
-    yield WriteRecord(host=case.sight.ref, host_name=case.sight.name, text=text)
+    yield WriteRecord(host=case.state.ref, host_name=case.state.name, text=text)
     yield from settings
 
 
@@ -146,7 +146,7 @@ def former_facts(facts: HostFacts, record: Record | None) -> HostFacts:
 
 
 def _back(fact: HostSetting, value: str) -> HostSetting:
-    return replace(fact, wanted=value, exact=True, by_hand=tuple(_typed_back(fact, value)))
+    return replace(fact, wanted=value, exact=True, manual_steps=tuple(_typed_back(fact, value)))
 
 
 def _typed_back(fact: HostSetting, value: str) -> Iterator[str]:
@@ -156,13 +156,13 @@ def _typed_back(fact: HostSetting, value: str) -> Iterator[str]:
         back = {SettingKind.KERNEL: f"-v {value}", SettingKind.FIRMWARE: f"{FIRMWARE_SETTING}={value.lower()}"}[
             fact.part
         ]
-        yield from (command.replace(there, back) for command in fact.by_hand)
+        yield from (command.replace(there, back) for command in fact.manual_steps)
 
 
 def _settings(case: HostPlanInput) -> Iterator[Setting]:
     for fact in case.facts.facts:
         if not fact.is_configured and fact.can_be_set:
-            yield _setting(case.sight, fact)
+            yield _setting(case.state, fact)
 
 
 def _setting(state: EsxiHostState, fact: HostSetting) -> Setting:  # noqa: C901, PLR0911 - one arm for each part
@@ -208,12 +208,12 @@ def _setting(state: EsxiHostState, fact: HostSetting) -> Setting:  # noqa: C901,
 def _steps(
     case: HostPlanInput, settings: tuple[Setting, ...], running: tuple[VmOnHost, ...], *, work: bool
 ) -> Iterator[HostChange]:
-    host, name = case.sight.ref, case.sight.name
+    host, name = case.state.ref, case.state.name
     ours = case.record is not None and case.record.maintenance  # maintenance mode that we began
-    entered = ours or not case.sight.maintenance
+    entered = ours or not case.state.maintenance
     record = _record(case, maintenance=entered)
-    again = running + tuple(vm for vm in case.sight.vms if vm.resume == name and vm not in running)
-    if not case.sight.connected:
+    again = running + tuple(vm for vm in case.state.vms if vm.resume == name and vm not in running)
+    if not case.state.connected:
         if not ours:
             return
         yield AwaitHost(host=host, host_name=name)
@@ -223,14 +223,14 @@ def _steps(
         yield from (NoteRunning(host=host, host_name=name, vm=vm.ref, vm_name=vm.name) for vm in running)
         hard = case.leave.power_off
         yield from (ShutDown(host=host, host_name=name, vm=vm.ref, vm_name=vm.name, hard=hard) for vm in running)
-        if not case.sight.maintenance:
-            migrated = tuple(stranger(vm) for vm in to_migrate(case))
+        if not case.state.maintenance:
+            migrated = tuple(name_with_owner(vm) for vm in to_migrate(case))
             yield EnterMaintenance(host=host, host_name=name, migrated=migrated)
         yield from (
             each for each in settings if not (isinstance(each, SetFirmware) and each.access is AccessMethod.GUEST)
         )
-        yield Reboot(host=host, host_name=name, boot_time=case.sight.boot_time)
-    if (work and entered) or (ours and (case.sight.maintenance or not case.sight.connected)):
+        yield Reboot(host=host, host_name=name, boot_time=case.state.boot_time)
+    if (work and entered) or (ours and (case.state.maintenance or not case.state.connected)):
         yield ExitMaintenance(host=host, host_name=name)
     yield from (PowerOnAgain(host=host, host_name=name, vm=vm.ref, vm_name=vm.name) for vm in again)
     # Last of all: as long as it is there, a run that is cut is gone on with.
@@ -246,7 +246,7 @@ def _record(case: HostPlanInput, *, maintenance: bool) -> Record:
         if fact.configured is not None and not fact.is_configured and fact.can_be_set and not case.revert
     }
     old = case.record or Record(cluster=case.cluster, boot="")
-    changed = replace(old, cluster=case.cluster, boot=case.sight.boot_time, maintenance=maintenance, ready=case.ready)
+    changed = replace(old, cluster=case.cluster, boot=case.state.boot_time, maintenance=maintenance, ready=case.ready)
     return changed.with_former(going)
 
 
@@ -254,7 +254,7 @@ def _last_record(case: HostPlanInput, *, work: bool) -> str | None:
     """Return what stays written down at the end; None when that is there already."""
     if case.revert and case.record is not None:
         return _not_back(case, case.record)
-    if work and case.sight.connected:
+    if work and case.state.connected:
         return _record(case, maintenance=False).text()
     if case.record is not None and case.record.maintenance:
         return replace(case.record, maintenance=False).text()

@@ -12,10 +12,10 @@ from vsphere_ml.core.hosts.ats_settings import connectx, mst_name
 from vsphere_ml.core.model.host_settings import SHARED_DIRECT
 from vsphere_ml.core.model.inventory import ComponentKind
 from vsphere_ml.core.model.spec import HostConfigKind, HostConfigSpec
-from vsphere_ml.core.nodes.requirements import wish
-from vsphere_ml.core.placement.candidates.candidates import offer
+from vsphere_ml.core.nodes.requirements import requirements_of
+from vsphere_ml.core.placement.candidates.candidates import list_candidates
 from vsphere_ml.core.placement.existing_nodes import find_existing_nodes, vms_not_in_file
-from vsphere_ml.core.placement.host.host_capacity import rooms
+from vsphere_ml.core.placement.host.host_capacity import host_capacities
 from vsphere_ml.core.placement.resolve import resolve
 from vsphere_ml.core.plan.plan import Finding
 from vsphere_ml.core.tools import mft, nvidia_smi, pvrdma, roce
@@ -65,7 +65,7 @@ class MissingPrerequisite:
                 hint=f"on the host: {'; '.join(self.commands)}; and look for SR-IOV in the BIOS",
             )
         return Finding(
-            code="host.unready",
+            code="host.needs-config",
             target=self.host,
             message=f"{_PIECES[self.kind]} (rule {_RULES[self.kind]}), else nodes could be there",
             hint=f'on the host: {"; ".join(self.commands)}; or [host_config] kinds = ["{self.kind}"]',
@@ -82,18 +82,20 @@ def missing_prerequisites(
     """
     resolved = resolve(spec, inventory)
     ours = find_existing_nodes(spec, inventory, resolved.folder)
-    requirements = dict.fromkeys(wish(node, resolved) for node in spec.nodes if not (new and node.name in ours))
-    hosts = [host for host in resolved.hosts if any(_may_lack(host, each) for each in requirements)]
+    requirements = dict.fromkeys(
+        requirements_of(node, resolved) for node in spec.nodes if not (new and node.name in ours)
+    )
+    hosts = [host for host in resolved.hosts if any(_may_need_setup(host, each) for each in requirements)]
     by_ref = {vm.ref: vm for vm in (*ours.values(), *vms_not_in_file(spec, inventory))}
-    now = rooms(hosts, inventory.vms, by_ref, spec.host_config, inventory.automated)
-    then = rooms([_with_sriov(host) for host in hosts], inventory.vms, by_ref, _ALL)
+    now = host_capacities(hosts, inventory.vms, by_ref, spec.host_config, inventory.automated)
+    then = host_capacities([_with_sriov(host) for host in hosts], inventory.vms, by_ref, _ALL)
     for capacity in then.values():
-        capacity.strangers = ()  # whether a host can be rebooted is the person's to say who types the commands
+        capacity.foreign_vms = ()  # whether a host can be rebooted is the person's to say who types the commands
     found = (
         each
         for host in sorted(hosts, key=lambda one: one.name)
         for asked in requirements
-        if not offer(now[host.ref], asked, inventory.api_version).options
+        if not list_candidates(now[host.ref], asked, inventory.api_version).options
         for each in _prerequisites_on_host(then[host.ref], asked, inventory.api_version, _without_sriov(host))
     )
     return tuple(dict.fromkeys(found))
@@ -113,10 +115,10 @@ def with_commands(refusal: NotPossible, prerequisites: tuple[MissingPrerequisite
     )
 
 
-def _may_lack(host: Host, asked: NodeRequirements) -> bool:
+def _may_need_setup(host: Host, asked: NodeRequirements) -> bool:
     """Return whether it is worth working out what a host would offer: most lack nothing, and sites are large."""
     if not isinstance(asked.gpu, ProfileName):
-        gpus = any(not gpu.active for gpu in host.whole_gpus)
+        gpus = any(not gpu.active for gpu in host.passthrough_gpus)
     else:
         sliced = asked.gpu.mig_slices is not None
         gpus = any(gpu.graphics_type != SHARED_DIRECT or (sliced and gpu.vgpu_mode != MIG) for gpu in host.gpus)
@@ -150,8 +152,8 @@ def _with_sriov(host: Host) -> Host:
 def _prerequisites_on_host(
     capacity: HostCapacity, asked: NodeRequirements, api_version: str, off: frozenset[PciAddress]
 ) -> Iterator[MissingPrerequisite]:
-    options = offer(capacity, asked, api_version).options
-    for kind in sorted(options[0].lacks) if options else ():
+    options = list_candidates(capacity, asked, api_version).options
+    for kind in sorted(options[0].prerequisites) if options else ():
         ports = tuple(nic for nic in options[0].nics if nic in off and kind is HostConfigKind.SRIOV)
         commands = _firmware(capacity.host, ports) if ports else _commands(kind, capacity.host, asked, options[0])
         yield MissingPrerequisite(host=capacity.host.name, kind=kind, commands=tuple(commands), firmware=ports)
@@ -172,7 +174,9 @@ def _commands(kind: HostConfigKind, host: Host, asked: NodeRequirements, option:
         case HostConfigKind.SRIOV:
             yield from _functions(host, option)
         case HostConfigKind.PASSTHROUGH:
-            pci_address = [gpu.address for gpu in host.whole_gpus if gpu.address in option.gpus and not gpu.active]
+            pci_address = [
+                gpu.address for gpu in host.passthrough_gpus if gpu.address in option.gpus and not gpu.active
+            ]
             ports = option.nics if option.nic_by is ComponentKind.PASSTHROUGH else ()
             for address in (*pci_address, *ports):
                 yield f"esxcli hardware pci pcipassthru set -d {address} -e true -a"

@@ -21,8 +21,8 @@ def driver_findings(asked: RoceSpec, hosts: Iterable[Host]) -> Iterator[Finding]
     wanted = roce.wanted_parameters(asked)
     for host in hosts if wanted else ():
         if host.module_options is None:
-            yield _untold(host)
-        elif missing := [*_lacks(wanted, dict(host.module_options))]:
+            yield _not_reported(host)
+        elif missing := [*_differences(wanted, dict(host.module_options))]:
             yield Finding(
                 code="host.roce",
                 target=host.name,
@@ -31,7 +31,7 @@ def driver_findings(asked: RoceSpec, hosts: Iterable[Host]) -> Iterator[Finding]
             )
 
 
-def _untold(host: Host) -> Finding:
+def _not_reported(host: Host) -> Finding:
     return Finding(
         code="host.roce-unknown",
         target=host.name,
@@ -40,11 +40,11 @@ def _untold(host: Host) -> Finding:
     )
 
 
-def _lacks(wanted: Parameters, seen: Mapping[str, str]) -> Iterator[str]:
+def _differences(wanted: Parameters, seen: Mapping[str, str]) -> Iterator[str]:
     for module, keys in wanted.items():
         if module not in seen:
             yield f"it has no driver {module}"
-        elif words := ", ".join(roce.lacks(seen[module], keys)):
+        elif words := ", ".join(roce.differing_options(seen[module], keys)):
             yield f"{module}: {words}"
 
 

@@ -24,28 +24,28 @@ def to_migrate(case: HostPlanInput) -> tuple[VmOnHost, ...]:
     """Return the VMs that DRS takes away; none of the cluster's, whose places are planned."""
     if case.evacuate is not Evacuation.DRS:
         return ()
-    others = (vm for vm in case.sight.vms if vm.on and not vm.agent and vm.cluster_mark != case.cluster)
-    return evacuation.moved_by_drs(case.sight.drs, others)
+    others = (vm for vm in case.state.vms if vm.on and not vm.agent and vm.cluster_mark != case.cluster)
+    return evacuation.moved_by_drs(case.state.drs, others)
 
 
 def to_stop(case: HostPlanInput) -> tuple[VmOnHost, ...]:
     """Return the VMs to stop: the cluster's in the file's order, then others. vCenter sees to its agents itself."""
     place = {node: number for number, node in enumerate(case.nodes)}
     migrated = to_migrate(case)
-    running = (vm for vm in case.sight.vms if vm.on and not vm.agent and vm not in migrated)
+    running = (vm for vm in case.state.vms if vm.on and not vm.agent and vm not in migrated)
     return tuple(
         sorted(running, key=lambda vm: (vm.cluster_mark != case.cluster, place.get(vm.name, len(place)), vm.name))
     )
 
 
-def stranger(vm: VmOnHost) -> str:
+def name_with_owner(vm: VmOnHost) -> str:
     """Return a VM's name, and whose it is when it is another cluster's."""
     return f"{vm.name} (of cluster {vm.cluster_mark})" if vm.cluster_mark else vm.name
 
 
 def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Finding]:
     """Yield why a host must not be begun, with what can be done about each; `running` are the VMs it would stop."""
-    state = case.sight
+    state = case.state
     if case.unsupported and not case.revert:
         yield Finding(
             code="ats.unsupported",
@@ -99,17 +99,17 @@ _BY_SHELL = frozenset({SettingKind.FIRMWARE, SettingKind.MIG})
 
 def _lockdown_finding(case: HostPlanInput) -> Finding | None:
     """Return that lockdown mode keeps vsml from settings that take the host's shell; None where it does not."""
-    lockdown = case.sight.lockdown
+    lockdown = case.state.lockdown
     unread = [fact for fact in case.facts.facts if _takes_shell(fact) and fact.state is SettingState.UNKNOWN]
     if not (case.user and unread and lockdown.refuses(case.user)):
         return None
     users = ", ".join(f"'{user}'" for user in (*(lockdown.exceptions or ()), case.user))
     return Finding(
         code="host.lockdown",
-        target=case.sight.name,
+        target=case.state.name,
         message=f"it is in {lockdown.words}, which refuses SSH to {case.user}; {unread[0].name} takes the host's shell",
         hint=f"make {case.user} an exception user of the host (Configure > Security Profile > Lockdown Mode), by "
-        f"PowerCLI: (Get-View (Get-VMHost {case.sight.name}).ExtensionData.ConfigManager.HostAccessManager)"
+        f"PowerCLI: (Get-View (Get-VMHost {case.state.name}).ExtensionData.ConfigManager.HostAccessManager)"
         f".UpdateLockdownExceptions(@({users}))",
     )
 
@@ -122,18 +122,18 @@ def _foreign_finding(case: HostPlanInput, foreign: list[VmOnHost], running: tupl
     """Return that others' VMs would be stopped; where DRS was to migrate them, why it does not."""
     flags = () if case.ready else ("--allow-foreign", *_hard_stop(case, running))
     if case.evacuate is Evacuation.DRS:
-        reasons = (f"{stranger(vm)} ({evacuation.why_not_moved(case.sight.drs, vm)})" for vm in foreign)
+        reasons = (f"{name_with_owner(vm)} ({evacuation.why_not_moved(case.state.drs, vm)})" for vm in foreign)
         return Finding(
             code="host.not-evacuated",
-            target=case.sight.name,
+            target=case.state.name,
             message=f"VMs run there that DRS does not migrate: {', '.join(reasons)}",
             hint=evacuation.HINT,
             flags=flags,
         )
     return Finding(
         code="ats.foreign-vms",
-        target=case.sight.name,
-        message=f"VMs run there that are not this cluster's: {', '.join(map(stranger, foreign))}",
+        target=case.state.name,
+        message=f"VMs run there that are not this cluster's: {', '.join(map(name_with_owner, foreign))}",
         hint="move them away" if case.ready else _FOREIGN_HINT,
         flags=flags,
     )
@@ -151,17 +151,17 @@ def _find_unread_settings(case: HostPlanInput) -> Iterator[Finding]:
         if fact.state is SettingState.UNKNOWN:
             yield Finding(
                 code="host.not-known",
-                target=case.sight.name,
+                target=case.state.name,
                 message=f"{fact.name} of {fact.on or 'the host'} could not be read: {fact.why}",
-                hint="; ".join(fact.by_hand) or "look at the host in vCenter",
+                hint="; ".join(fact.manual_steps) or "look at the host in vCenter",
             )
 
 
-def cautions(case: HostPlanInput) -> Iterator[str]:
+def warnings(case: HostPlanInput) -> Iterator[str]:
     """Yield what is no refusal."""
-    state = case.sight
-    if case.caution and not case.revert:
-        yield case.caution
+    state = case.state
+    if case.warning and not case.revert:
+        yield case.warning
     if case.revert and (left := _left_by_revert(case)):
         yield f"what was changed there besides, as by [host_config], stays so and stays written down: {', '.join(left)}"
     if state.lockdown.mode is not LockdownMode.DISABLED and not case.user and any(map(_takes_shell, case.facts.facts)):
@@ -179,8 +179,8 @@ def _keepers(case: HostPlanInput) -> list[str]:
     """Return what else decides on the settings that would be changed, in words."""
     changed = any(not fact.is_configured and fact.can_be_set for fact in case.facts.facts)
     named = {
-        "the host profile": case.sight.desired.profile,
-        "vSphere Configuration Profiles of the cluster": case.sight.desired.configuration,
+        "the host profile": case.state.desired.profile,
+        "vSphere Configuration Profiles of the cluster": case.state.desired.configuration,
     }
     return [words for words, there in named.items() if there and changed]
 

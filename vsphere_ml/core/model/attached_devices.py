@@ -13,7 +13,7 @@ def gpus(host: Host | None, vm: Vm) -> tuple[PciAddress, ...]:
     if host is None:
         return ()
     backing = (gpu.address for gpu in host.gpus if any(use.vm == vm.ref for use in gpu.used_by))
-    return (*backing, *(gpu.address for gpu in host.whole_gpus if gpu.held_by == vm.ref))
+    return (*backing, *(gpu.address for gpu in host.passthrough_gpus if gpu.held_by == vm.ref))
 
 
 def nics(host: Host | None, vm: Vm) -> tuple[PciAddress, ...]:

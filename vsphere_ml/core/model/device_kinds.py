@@ -16,7 +16,7 @@ class GpuTraits:
 
     mig: bool = False  # vGPUs of MIG slices
     linked: bool = False  # whole vGPUs joined by NVLink, in a device group of the vendor
-    whole: bool = False  # physical GPUs, by DirectPath
+    is_passthrough: bool = False  # physical GPUs, by DirectPath
     dynamic: bool = False  # which ones the host decides at power-on
 
 
@@ -35,8 +35,8 @@ class GpuKind(StrEnum):
     VGPU = "vgpu", GpuTraits()
     MIG = "mig", GpuTraits(mig=True)
     NVLINK = "nvlink", GpuTraits(linked=True)
-    PASSTHROUGH = "passthrough", GpuTraits(whole=True)
-    DYNAMIC = "dynamic-directpath", GpuTraits(whole=True, dynamic=True)
+    PASSTHROUGH = "passthrough", GpuTraits(is_passthrough=True)
+    DYNAMIC = "dynamic-directpath", GpuTraits(is_passthrough=True, dynamic=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,7 +140,7 @@ class Step(Protocol):
         """Return the read-only shell snippets that the check needs answered, by name. Pure."""
         ...
 
-    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         """Return in words what the guest lacks, or None. Pure: all it knows is the answers to its probes."""
         ...
 

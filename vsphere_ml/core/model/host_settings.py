@@ -53,7 +53,7 @@ class SettingState(StrEnum):
 
     EFFECTIVE = "effective"
     PENDING = "pending reboot"
-    LACKING = "not configured"
+    NOT_CONFIGURED = "not configured"
     UNPROVEN = "configured, effect not known"
     UNKNOWN = "not known"
 
@@ -72,7 +72,7 @@ class HostSetting:
     device: str = ""  # what mlxconfig calls the port
     guest: str = ""  # the VM that the function is passed through to
     why: str = ""
-    by_hand: tuple[str, ...] = ()  # what a person can type on the host (or in the guest)
+    manual_steps: tuple[str, ...] = ()  # what a person can type on the host (or in the guest)
     at_once: bool = False  # what is written takes effect without a reboot
     read_only: bool = False  # vsml writes it not: a person types `by_hand`
     exact: bool = False  # more than what is wanted is not enough: a former value is to come back
@@ -95,7 +95,7 @@ class HostSetting:
         if self.configured is None:
             return SettingState.UNKNOWN
         if not self.is_configured:
-            return SettingState.LACKING
+            return SettingState.NOT_CONFIGURED
         if self.effective is None:
             return SettingState.UNPROVEN
         return SettingState.EFFECTIVE if self.is_effective else SettingState.PENDING
@@ -153,5 +153,5 @@ class HostFacts:
         return bool(self.facts) and all(fact.is_effective for fact in self.facts) and all(vm.ok for vm in self.vms)
 
     @property
-    def lacking(self) -> tuple[HostSetting, ...]:
+    def unmet(self) -> tuple[HostSetting, ...]:
         return tuple(fact for fact in self.facts if not fact.is_effective)

@@ -193,7 +193,7 @@ class Host:
     numa: tuple[NumaNode, ...] = ()
     pci: Mapping[PciAddress, PciDevice] = field(default_factory=dict)
     gpus: tuple[Gpu, ...] = ()
-    whole_gpus: tuple[DirectPathGpu, ...] = ()
+    passthrough_gpus: tuple[DirectPathGpu, ...] = ()
     nics: tuple[NicPort, ...] = ()
     profiles: tuple[VgpuProfile, ...] = ()
     groups: tuple[DeviceGroup, ...] = ()

@@ -128,7 +128,7 @@ class NodePlacement:
     """One node's place. `gpus` are the GPUs counted on; which one backs a vGPU is ESXi's choice at power-on."""
 
     node: NodeSpec
-    standing: Vm | None  # the VM that stands there already
+    existing: Vm | None  # the VM that stands there already
     host: HostRef
     host_name: str
     numa_node: int | None
@@ -163,7 +163,7 @@ class ResolvedSite:
 class Placement:
     """Every node placed."""
 
-    ground: ResolvedSite
+    resolved: ResolvedSite
     placements: tuple[NodePlacement, ...]
     notes: tuple[str, ...] = ()  # what a person should know, such as the way taken
     others: tuple[Vm, ...] = ()  # the VMs of the cluster's nodes that are left as they are

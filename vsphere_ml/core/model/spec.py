@@ -85,12 +85,12 @@ class GpuRequest:
     count: int = 1
 
     @property
-    def whole(self) -> bool:
+    def is_passthrough(self) -> bool:
         """Whether GPUs are handed through whole, by DirectPath."""
-        return self.kind.traits.whole
+        return self.kind.traits.is_passthrough
 
     def __str__(self) -> str:
-        return self.device if self.whole else self.profile
+        return self.device if self.is_passthrough else self.profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ MANAGEMENT_MAC = "@management-mac@"
 _METADATA = "guestinfo.metadata"
 
 
-UNTOLD = "nothing yet"  # what a clone remembers whose guest customization has not reached vCenter
+NOT_REPORTED = "nothing yet"  # what a clone remembers whose guest customization has not reached vCenter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _IDS = re.compile(r"(?:0x)?([0-9a-f]{4}):(?:0x)?([0-9a-f]{4})", re.IGNORECASE | re.ASCII)
 GROUP_SIZES = (2, 4, 8)  # of GPUs joined by NVLink that vSphere makes device groups of
-_LINK, _SIZES = "nvlink-whole-gpus", "nvlink-group-sizes"  # the rules
+_LINK, _SIZES = "nvlink-full-gpus", "nvlink-group-sizes"  # the rules
 PAIR = 2  # what a bridge joins; more GPUs are joined by an NVSwitch
 
 
@@ -74,7 +74,7 @@ def device_ids(text: str) -> tuple[int, int]:
 
 def gpu_board(asked: GpuRequest) -> Board | None:
     """Return the board of GPUs that are handed through whole, as far as vsml knows it."""
-    if not asked.whole:
+    if not asked.is_passthrough:
         return None
     vendor, device = device_ids(asked.device)
     return BY_DEVICE.get(device) if vendor == NVIDIA else None
@@ -82,7 +82,7 @@ def gpu_board(asked: GpuRequest) -> Board | None:
 
 def refusal(asked: GpuRequest) -> str | None:
     """Return why no site can give what is asked for, in words for a person, or None; ValueError as `parse`."""
-    if asked.whole:
+    if asked.is_passthrough:
         return next(_find_passthrough_mistakes(asked), None)
     if asked.device or asked.label:
         text = f"`{asked.device or asked.label}` is for DirectPath, and the kind is `{asked.kind}`"
@@ -98,7 +98,7 @@ def nic_refusal(asked: GpuRequest, nic: NicRequest) -> str | None:
         return "a device group has one NIC; leave nic.kind out, and vsml pairs several with the GPUs"
     if asked.kind.traits.linked and nic.kind.traits.only_group:
         return "a device group of GPUs joined by NVLink has no NIC; leave nic.kind out, and vsml pairs one with it"
-    if asked.whole and nic.kind.traits.only_group:
+    if asked.is_passthrough and nic.kind.traits.only_group:
         return "vSphere's device groups with a NIC are of vGPUs; leave nic.kind out, and vsml pairs one with it"
     if asked.kind.traits.mig and nic.kind.traits.only_group:
         return "vSphere's device groups are of whole GPUs, not of MIG profiles; leave nic.kind out"

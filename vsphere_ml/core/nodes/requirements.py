@@ -62,7 +62,7 @@ class NodeRequirements:
         return BY_DEVICE.get(self.gpu.device) if self.gpu.vendor == NVIDIA else None
 
 
-def wish(node: NodeSpec, resolved: ResolvedSite, *, existing: bool = False) -> NodeRequirements:
+def requirements_of(node: NodeSpec, resolved: ResolvedSite, *, existing: bool = False) -> NodeRequirements:
     """Return what a node asks for.
 
     NotPossible `gpu.not-built` for what vsml cannot give, `network.no-switch` for PVRDMA off a distributed switch.
@@ -92,7 +92,7 @@ def wish(node: NodeSpec, resolved: ResolvedSite, *, existing: bool = False) -> N
 
 
 def _gpu(asked: GpuRequest) -> ProfileName | PassthroughGpu:
-    if not asked.whole:
+    if not asked.is_passthrough:
         return parse(asked.profile)
     vendor, device = device_ids(asked.device)
     return PassthroughGpu(vendor=vendor, device=device, label=asked.label)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model.locality import farthest, farthest_apart, nearest_locality, rank
 from vsphere_ml.core.model.placement import Locality, WantGroup, WantVgpu
-from vsphere_ml.core.placement.candidates.candidates import offer
+from vsphere_ml.core.placement.candidates.candidates import list_candidates
 from vsphere_ml.core.placement.existing import gpus_of
 from vsphere_ml.core.placement.existing_nodes import find_existing_nodes
 from vsphere_ml.core.placement.resolve import resolve
@@ -78,8 +78,8 @@ def _best(placed: NodePlacement, host: Host, others: Sequence[NodePlacement]) ->
 
 
 def _is_obtainable(gpu: Gpu, placed: NodePlacement, host: Host, others: Sequence[NodePlacement]) -> bool:
-    holders = {use.vm for use in gpu.used_by if placed.standing is None or use.vm != placed.standing.ref}
-    swapping = {other.standing.ref for other in others if other.standing and _would_swap(other, placed, host)}
+    holders = {use.vm for use in gpu.used_by if placed.existing is None or use.vm != placed.existing.ref}
+    swapping = {other.existing.ref for other in others if other.existing and _would_swap(other, placed, host)}
     return holders <= swapping
 
 
@@ -122,9 +122,9 @@ def _follow(table: PlacementState, node: NodeSpec) -> None:
 def _with_its_gpus(table: PlacementState, node: NodeSpec) -> NodeCandidate | None:
     """Return the best way to have the GPUs that back a node now."""
     vm = table.ours[node.name]
-    full = next(each for each in table.rooms.values() if each.host.ref == vm.host)
+    full = next(each for each in table.host_capacities.values() if each.host.ref == vm.host)
     backing = frozenset(gpus_of(full, vm))
     host = replace(full.host, gpus=tuple(gpu for gpu in full.host.gpus if gpu.address in backing))
     narrowed = replace(full, host=host, distances={}, gpu_kinds={})
-    offered = offer(narrowed, table.wishes[node.name], table.inventory.api_version, lenient=True)
+    offered = list_candidates(narrowed, table.requirements[node.name], table.inventory.api_version, lenient=True)
     return next(iter(offered.options), None)

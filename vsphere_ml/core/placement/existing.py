@@ -13,7 +13,7 @@ from vsphere_ml.core.model.inventory import ComponentKind, EthernetCard, PciAddr
 from vsphere_ml.core.model.locality import farthest_apart
 from vsphere_ml.core.model.placement import Locality, Pairing
 from vsphere_ml.core.nodes.requirements import NodeRequirements, PassthroughGpu
-from vsphere_ml.core.placement.candidates.candidates import HostCandidates, offer, preference
+from vsphere_ml.core.placement.candidates.candidates import HostCandidates, list_candidates, preference
 from vsphere_ml.core.placement.candidates.filters import too_new
 from vsphere_ml.core.placement.host import passthrough
 from vsphere_ml.core.placement.host.device_groups import group_fits, link_fits, nic_kind
@@ -56,15 +56,17 @@ def existing_placement(
     running = _as_it_runs(capacity, own, vm, hold)
     if running is not None:
         return HostCandidates((running,))
-    candidates = chain(_offers(capacity, own, hold, api_version), _offers(capacity, requirements, hold, api_version))
-    found = next((each for each in candidates if each.options), None)
+    offered = chain(
+        _list_candidates(capacity, own, hold, api_version), _list_candidates(capacity, requirements, hold, api_version)
+    )
+    found = next((each for each in offered if each.options), None)
     if found is None:
-        return offer(capacity, requirements, api_version)
+        return list_candidates(capacity, requirements, api_version)
     by_hold = sorted(found.options, key=lambda option: (*_distance(option, hold), *preference(option)))
     return HostCandidates(tuple(by_hold))
 
 
-def _offers(
+def _list_candidates(
     capacity: HostCapacity, requirements: NodeRequirements, hold: AttachedNic, api_version: str
 ) -> Iterator[HostCandidates]:
     """Yield what there is for a VM that may change: with the way it has, bound to a NUMA node or not, before any other.
@@ -73,13 +75,13 @@ def _offers(
     do.
     """
     for lenient in (False, True):
-        same = offer(capacity, _keep_pairing(requirements, hold), api_version, lenient=lenient)
-        why = f"stands on {capacity.host.name} and keeps its {hold.pairing}"
+        same = list_candidates(capacity, _keep_pairing(requirements, hold), api_version, lenient=lenient)
+        why = f"exists on {capacity.host.name} and keeps its {hold.pairing}"
         yield HostCandidates(
             tuple(replace(each, why=why) if each.pairing is hold.pairing else each for each in same.options)
         )
     for lenient in (False, True):
-        yield offer(capacity, requirements, api_version, lenient=lenient)
+        yield list_candidates(capacity, requirements, api_version, lenient=lenient)
 
 
 def _keep_pairing(requirements: NodeRequirements, hold: AttachedNic) -> NodeRequirements:
@@ -136,7 +138,7 @@ def bound_numa_node(settings: VmSettings) -> int | None:
 
 def gpus_of(capacity: HostCapacity, vm: Vm) -> tuple[PciAddress, ...]:
     """Return the GPUs that a running VM has, each as often as it gives a vGPU."""
-    held = tuple(gpu.address for gpu in capacity.host.whole_gpus if gpu.held_by == vm.ref)
+    held = tuple(gpu.address for gpu in capacity.host.passthrough_gpus if gpu.held_by == vm.ref)
     uses = ((gpu.address, use) for gpu in capacity.host.gpus for use in gpu.used_by if use.vm == vm.ref)
     return (*(address for address, use in uses for _ in range(use.count)), *held)
 
@@ -154,7 +156,7 @@ def _as_it_runs(
     ):
         return None
     if (
-        _gpus_as_wished(requirements, vm.settings) != requirements.gpus
+        _requested_gpus(requirements, vm.settings) != requirements.gpus
         or capacity.memory < requirements.memory
         or not capacity.host.connected
     ):
@@ -169,7 +171,7 @@ def _as_it_runs(
         nic_by=hold.nic_by if nics else None,
         group=hold.group,
         locality=farthest_apart(capacity.host, gpus, nics) if nics else Locality.UNKNOWN,
-        why=f"stands on {capacity.host.name} and keeps its devices",
+        why=f"exists on {capacity.host.name} and keeps its devices",
     )
     return _bind_candidate(capacity, requirements, option, hold)
 
@@ -238,13 +240,13 @@ def _own_nics(capacity: HostCapacity, requirements: NodeRequirements, vm: Vm) ->
     return tuple(nic.address for nic in ports if nic.held_by == vm.ref or vm.ref in nic.vf_holders)
 
 
-def _gpus_as_wished(requirements: NodeRequirements, settings: VmSettings | None) -> int:
+def _requested_gpus(requirements: NodeRequirements, settings: VmSettings | None) -> int:
     """Return how many vGPUs of the wished profile, or whole GPUs of the wished kind, a VM has."""
     devices = settings.devices if settings else ()
-    return sum(_is_wished(requirements, device) for device in devices)
+    return sum(_is_requested(requirements, device) for device in devices)
 
 
-def _is_wished(requirements: NodeRequirements, device: VmDevice) -> bool:
+def _is_requested(requirements: NodeRequirements, device: VmDevice) -> bool:
     match device:
         case VgpuDevice():
             return is_profile(requirements.gpu, device.profile)

@@ -19,7 +19,7 @@ def find_existing_nodes(spec: ClusterSpec, inventory: Inventory, folder: str) ->
     """Return the VMs of the spec's nodes that exist, by node.
 
     Raises NotPossible `vm.unmanaged` for VMs that are in a node's place and not ours, `vm.renamed` for a node's VM
-    under another name, and VSphereError `look.incomplete` when a VM of ours was not read in full.
+    under another name, and VSphereError `inventory.incomplete` when a VM of ours was not read in full.
     """
     wanted = {node.name for node in spec.nodes}
     places = {each.ref for each in inventory.folders if each.path == folder}
@@ -38,7 +38,7 @@ def find_existing_nodes(spec: ClusterSpec, inventory: Inventory, folder: str) ->
     for name, vm in ours.items():
         if vm.settings is None:
             raise VSphereError(
-                f"the look at the site left out the settings of {name}", code="look.incomplete", target=name
+                f"the look at the site left out the settings of {name}", code="inventory.incomplete", target=name
             )
     return ours
 

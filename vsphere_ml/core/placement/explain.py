@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.model.locality import rank
 from vsphere_ml.core.model.placement import Locality
 from vsphere_ml.core.model.spec import Spread
-from vsphere_ml.core.placement.candidates.candidates import nearness
+from vsphere_ml.core.placement.candidates.candidates import pair_distance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,14 +71,14 @@ def _explain_choice(choice: Choice, spread: Spread) -> Explanation:
 
 
 def _losers(choice: Choice, spread: Spread) -> Iterator[Candidate]:
-    winner = next((each for each in choice.offers if each.host == choice.host), None)
+    winner = next((each for each in choice.hosts if each.host == choice.host), None)
     passed = False  # those after the winner come later by name
-    for each in choice.offers:
+    for each in choice.hosts:
         passed = passed or each is winner
         if winner is None or each is winner:
             continue
-        if not each.offer.options:
-            words = "; ".join(map(str, each.offer.reasons))
+        if not each.candidates.options:
+            words = "; ".join(map(str, each.candidates.reasons))
             yield Candidate(host=each.host, fits=False, verdict=words)
         else:
             verdict = _worse(each, winner, choice.option, spread) or (_LATER if passed else _GIVEN_UP)
@@ -87,13 +87,13 @@ def _losers(choice: Choice, spread: Spread) -> Iterator[Candidate]:
 
 def _worse(loser: Offered, winner: Offered, took: NodeCandidate, spread: Spread) -> str:
     """Return by what a host lost: by neighbours, by how near its devices are, by what it breaks; empty for none."""
-    has = loser.offer.options[0]
+    has = loser.candidates.options[0]
     more, fewer = (loser.nodes, winner.nodes) if spread is Spread.SPREAD else (winner.nodes, loser.nodes)
     if more > fewer:
         return f"has {_nodes(loser.nodes)}, {winner.host} {_nodes(winner.nodes)}; the file asks to {spread}"
-    if more < fewer or nearness(has) < nearness(took):
+    if more < fewer or pair_distance(has) < pair_distance(took):
         return _GIVEN_UP
-    if nearness(has) > nearness(took):
+    if pair_distance(has) > pair_distance(took):
         return _farther(has, took)
     if spread is Spread.PACK and has.breaks != took.breaks:
         larger = f"would break a group of {has.breaks} free GPUs, {winner.host} one of {took.breaks}"
@@ -102,8 +102,8 @@ def _worse(loser: Offered, winner: Offered, took: NodeCandidate, spread: Spread)
 
 
 def _farther(has: NodeCandidate, took: NodeCandidate) -> str:
-    if len(has.lacks) > len(took.lacks):
-        return f"must be made ready first: {', '.join(sorted(has.lacks))}"
+    if len(has.prerequisites) > len(took.prerequisites):
+        return f"must be made ready first: {', '.join(sorted(has.prerequisites))}"
     if has.pairing is not took.pairing:
         return f"would give it by {has.pairing}, not by {took.pairing}"
     if rank(has.locality) > rank(took.locality):

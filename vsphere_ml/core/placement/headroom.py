@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.nodes.requirements import wish
+from vsphere_ml.core.nodes.requirements import requirements_of
 from vsphere_ml.core.order import natural_key
 from vsphere_ml.core.placement.existing_nodes import find_existing_nodes
 from vsphere_ml.core.placement.resolve import resolve
@@ -132,18 +132,18 @@ def _count_apart(spec: ClusterSpec, inventory: Inventory, node: NodeSpec) -> int
     _, table = _place(spec, inventory, node, 0)
     table.ask(every=False)
     extra = _extra(node, 0)
-    table.wishes[extra.name] = wish(extra, table.ground, existing=False)
-    free = (host for host in table.rooms_for(extra) if not host.nodes and not host.left_out)
-    return sum(bool(table.offer(extra, host).options) for host in free)
+    table.requirements[extra.name] = requirements_of(extra, table.resolved, existing=False)
+    free = (host for host in table.capacities_for(extra) if not host.nodes and not host.left_out)
+    return sum(bool(table.candidates(extra, host).options) for host in free)
 
 
 def _obstacles(table: PlacementState, extra: NodeSpec) -> Iterator[Obstacle]:
     """Yield why each host cannot take one more, hosts with the same reasons together."""
     table.ask(every=False)
-    table.wishes[extra.name] = wish(extra, table.ground, existing=False)
+    table.requirements[extra.name] = requirements_of(extra, table.resolved, existing=False)
     hosts: dict[tuple[tuple[str, ...], str], list[str]] = {}
-    for capacity in table.rooms_for(extra):
-        if found := table.offer(extra, capacity).reasons:
-            hosts.setdefault((tuple(map(str, found)), found[0].lack.value), []).append(capacity.host.name)
+    for capacity in table.capacities_for(extra):
+        if found := table.candidates(extra, capacity).reasons:
+            hosts.setdefault((tuple(map(str, found)), found[0].kind.value), []).append(capacity.host.name)
     for (reasons, hint), names in hosts.items():
         yield Obstacle(hosts=tuple(names), reasons=reasons, hint=hint)

@@ -45,7 +45,7 @@ class Solution:
 
     def choices(self) -> tuple[Choice, ...]:
         """Return how each node came to its placement, in the order they were placed."""
-        again = PlacementState(self.found.spec, self.found.ground, self.found.inventory, self.found.ours)
+        again = PlacementState(self.found.spec, self.found.resolved, self.found.inventory, self.found.ours)
         again.ask(lenient=self.found.lenient, every=self.found.every)
         return tuple(_replay(again, self.found))
 
@@ -68,7 +68,7 @@ def find_solution(spec: ClusterSpec, inventory: Inventory) -> Solution:
     placements = tuple(table.place_node(node) for node in spec.nodes)
     others = find_left_out(spec, inventory)
     notes = tuple(_notes(spec, resolved, table))
-    return Solution(Placement(ground=resolved, placements=placements, notes=notes, others=others), table)
+    return Solution(Placement(resolved=resolved, placements=placements, notes=notes, others=others), table)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ class Choice:
     node: NodeSpec
     host: str
     option: NodeCandidate
-    offers: tuple[Offered, ...]  # of the hosts it may be on, in the order of their names; none where it stands
+    hosts: tuple[Offered, ...]  # of the hosts it may be on, in the order of their names; none where it stands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class Offered:
 
     host: str
     nodes: int
-    offer: HostCandidates
+    candidates: HostCandidates
 
 
 def _place_others(table: PlacementState) -> None:
@@ -125,12 +125,12 @@ def _replay(again: PlacementState, done: PlacementState) -> Iterator[Choice]:
     nodes = {node.name: node for node in done.spec.nodes}
     for name, (place, option) in done.taken.items():
         node = nodes[name]
-        asked = () if name in again.ours else again.rooms_for(node)
+        asked = () if name in again.ours else again.capacities_for(node)
         offereds = tuple(
-            Offered(host=each.host.name, nodes=each.nodes, offer=again.offer(node, each)) for each in asked
+            Offered(host=each.host.name, nodes=each.nodes, candidates=again.candidates(node, each)) for each in asked
         )
-        yield Choice(node=node, host=place.host.name, option=option, offers=offereds)
-        again.take(node, again.rooms[place.host.ref], option)
+        yield Choice(node=node, host=place.host.name, option=option, hosts=offereds)
+        again.take(node, again.host_capacities[place.host.ref], option)
 
 
 def _notes(spec: ClusterSpec, resolved: ResolvedSite, table: PlacementState) -> Iterator[str]:
@@ -149,7 +149,7 @@ def _notes(spec: ClusterSpec, resolved: ResolvedSite, table: PlacementState) -> 
             answers.setdefault(words, []).append(node.name)
         if unused := _unused_port_group(node, option):
             answers.setdefault(unused, []).append(node.name)
-        if table.wishes[node.name].nic.traits.paravirtual:
+        if table.requirements[node.name].nic.traits.paravirtual:
             answers.setdefault(_PVRDMA_NOTE, []).append(node.name)
     for words, nodes in answers.items():
         yield f"{', '.join(nodes)}: {words}"

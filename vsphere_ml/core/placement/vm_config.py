@@ -125,7 +125,7 @@ def _devices(requirements: NodeRequirements, option: NodeCandidate, host: Host) 
                 vendor=requirements.gpu.vendor, device=requirements.gpu.device, label=requirements.gpu.label
             )
     else:
-        yield from (_passthrough_device(each) for each in host.whole_gpus if each.address in option.gpus)
+        yield from (_passthrough_device(each) for each in host.passthrough_gpus if each.address in option.gpus)
     if option.pairing is not Pairing.DEVICE_GROUP:
         yield from (_fast(requirements, each, option, host) for each in option.nics)
 

@@ -19,8 +19,8 @@ def rule_name(cluster: str) -> str:
 
 def rule_changes(spec: ClusterSpec, placement: Placement) -> tuple[MakeRule | DeleteRule, ...]:
     """Return what brings the rule to the placements; one that would keep nodes from starting is taken away."""
-    cluster = placement.ground.cluster
-    seen = standing_rule(spec.name, cluster)
+    cluster = placement.resolved.cluster
+    seen = existing_rule(spec.name, cluster)
     if without_rule(spec, placement) is not None:
         return () if seen is None else (DeleteRule(cluster=cluster.ref, name=seen.name, key=seen.key),)
     if seen is not None and seen.enabled and seen.vms == _refs(placement):
@@ -46,19 +46,19 @@ def without_rule(spec: ClusterSpec, placement: Placement) -> str | None:
         return "there is one node"
     if len(hosts) < nodes:
         return f"{nodes} nodes share {len(hosts)} hosts"
-    if placement.ground.cluster.drs is None:
-        return f"DRS is off in cluster {placement.ground.cluster.name}"
+    if placement.resolved.cluster.drs is None:
+        return f"DRS is off in cluster {placement.resolved.cluster.name}"
     return None
 
 
-def standing_rule(cluster_name: str, cluster: ComputeCluster) -> AntiAffinityRule | None:
+def existing_rule(cluster_name: str, cluster: ComputeCluster) -> AntiAffinityRule | None:
     return next((rule for rule in cluster.rules if rule.name == rule_name(cluster_name)), None)
 
 
 def _refs(placement: Placement) -> frozenset[str] | None:
     """Return the VMs of all nodes, or None while some of them do not exist."""
     refs: list[str | None] = [
-        node_placement.standing.ref if node_placement.standing else None for node_placement in placement.placements
+        node_placement.existing.ref if node_placement.existing else None for node_placement in placement.placements
     ]
     refs.extend(vm.ref for vm in placement.others)
     return None if None in refs else frozenset(ref for ref in refs if ref is not None)

@@ -100,7 +100,7 @@ class SetSettings:
 
     vm: str
     target: Target
-    lacks: tuple[str, ...]
+    drift: tuple[str, ...]
     online: bool = False
 
 

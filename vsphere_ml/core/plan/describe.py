@@ -49,9 +49,9 @@ def describe(change: Change) -> str:
         case MakeRule():
             return f"making of rule {change.name}"
         case DeleteRule():
-            return f"removal of rule {change.name}"
+            return f"deletion of rule {change.name}"
         case DeleteFolder():
-            return f"removal of folder {change.path}"
+            return f"deletion of folder {change.path}"
         case SetSwitchMtu():
             return f"MTU of switch {change.name}"
         case _:
@@ -96,12 +96,12 @@ def _of_a_vm(  # noqa: C901, PLR0911, PLR0912 - one arm for each kind of change
         case PowerOff():
             return "power-off"
         case DeleteVm():
-            return "removal"
+            return "deletion"
         case _:
             assert_never(change)
 
 
-def lacks_of(change: Change) -> tuple[str, ...]:  # noqa: C901, PLR0911, PLR0912 - one arm for each kind of change
+def drift_of(change: Change) -> tuple[str, ...]:  # noqa: C901, PLR0911, PLR0912 - one arm for each kind of change
     """Return what is lacking as long as this change is not made, in words."""
     match change:
         case CloneVm():
@@ -115,10 +115,10 @@ def lacks_of(change: Change) -> tuple[str, ...]:  # noqa: C901, PLR0911, PLR0912
         case UpgradeHardware():
             return (f"hardware version {'lower' if change.was is None else change.was} → {change.version}",)
         case SetSettings():
-            return change.lacks
+            return change.drift
         case AttachDevices():
             missing = tuple(f"{device_name(want)} is missing" for want in change.add)
-            return (*missing, *(f"{name} is too much" for name in change.remove_names))
+            return (*missing, *(f"unexpected {name}" for name in change.remove_names))
         case NewMac():
             return (f"its MAC {change.mac} is another VM's too",)
         case CustomizeGuest():
@@ -141,7 +141,7 @@ def _folder(path: str) -> str:
     return f"folder {path}" if path else "the data centre's VM folder"
 
 
-def lacks_in(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
+def drift_in(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
     """Yield what lacks as long as these changes are not made, each after the object that lacks it.
 
     A VM that must stop to be changed runs: its start afterwards makes up for no lack.
@@ -153,7 +153,7 @@ def lacks_in(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
         restarts = isinstance(change, PowerOn) and change.vm in stopped
         stops_for_good = isinstance(change, PowerOff) and change.vm in deleted
         if not restarts and not stops_for_good:
-            yield from ((object_name(change), missing) for missing in lacks_of(change))
+            yield from ((object_name(change), missing) for missing in drift_of(change))
 
 
 _TITLES = {
@@ -171,9 +171,9 @@ _TITLES = {
     "MakeRule": "making of rule",
     "CreateFolder": "making of folder",
     "SetSwitchMtu": "MTU of switch",
-    "DeleteVm": "removal",
-    "DeleteRule": "removal of rule",
-    "DeleteFolder": "removal of folder",
+    "DeleteVm": "deletion",
+    "DeleteRule": "deletion of rule",
+    "DeleteFolder": "deletion of folder",
 }
 
 

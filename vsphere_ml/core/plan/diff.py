@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.model.inventory import EthernetCard
 from vsphere_ml.core.model.marks import is_marked
 from vsphere_ml.core.model.spec import CloneKind, Spread
-from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, UNTOLD
+from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, NOT_REPORTED
 from vsphere_ml.core.plan.anti_affinity import rule_changes, without_rule
 from vsphere_ml.core.plan.changes import (
     AttachDevices,
@@ -28,7 +28,7 @@ from vsphere_ml.core.plan.feasibility import space_notes
 from vsphere_ml.core.plan.findings import findings
 from vsphere_ml.core.plan.network import fabric_findings, fabric_notes, switch_changes
 from vsphere_ml.core.plan.plan import Plan, Stage
-from vsphere_ml.core.plan.settings_drift import lacks, needs_power_off
+from vsphere_ml.core.plan.settings_drift import list_drift, needs_power_off
 from vsphere_ml.core.plan.vm_devices import difference, duplicate_macs, name
 from vsphere_ml.core.plan.vm_location import moves
 from vsphere_ml.core.rules import check
@@ -74,11 +74,11 @@ def diff(
     work.folder(spec, placement, inventory)
     doubles = _doubles(placement, inventory)
     for node_placement in placement.placements:
-        if node_placement.standing is None:
+        if node_placement.existing is None:
             work.new(spec, placement, node_placement)
         else:
             work.top_up(
-                spec, placement, node_placement, node_placement.standing, doubles.get(node_placement.node.name, ())
+                spec, placement, node_placement, node_placement.existing, doubles.get(node_placement.node.name, ())
             )
     for change in rule_changes(spec, placement):
         work.add("rule", change)
@@ -112,13 +112,13 @@ class _Work:
 
     def folder(self, spec: ClusterSpec, placement: Placement, inventory: Inventory) -> None:
         moves = any(isinstance(change, MoveToFolder) for change in self.changes["move"])
-        if moves or any(node_placement.standing is None for node_placement in placement.placements):
-            for path in _missing_folders(placement.ground.folder, inventory):
+        if moves or any(node_placement.existing is None for node_placement in placement.placements):
+            for path in _missing_folders(placement.resolved.folder, inventory):
                 self.add("folder", CreateFolder(path=path, marks=Marks(cluster=spec.name)))
 
     def new(self, spec: ClusterSpec, placement: Placement, node_placement: NodePlacement) -> None:
         """Plan a node that does not stand: clone, what the clone cannot carry, power on."""
-        resolved, vm = placement.ground, node_placement.node.name
+        resolved, vm = placement.resolved, node_placement.node.name
         full = resolved.source.hardware_version >= node_placement.target.hardware_version
         linked = spec.source.clone is CloneKind.LINKED
         self.add(
@@ -164,13 +164,13 @@ class _Work:
         """Plan what a standing node lacks, off while it is changed and on at the end."""
         if not is_marked(vm, spec.name):
             self.add("mark", MarkVm(vm=vm.name, marks=Marks(cluster=spec.name, node=vm.name)))
-        steps = list(_reconfigure(node_placement, vm, placement.ground.source, doubles))
+        steps = list(_reconfigure(node_placement, vm, placement.resolved.source, doubles))
         stops = any(_needs_power_off(change) for _, change in steps)
         if stops and vm.powered_on:
             self.add("power off", PowerOff(vm=vm.name))
         for stage, change in steps:
             self.add(stage, change)
-        if vm.settings is not None and vm.settings.extra_config.get(ADDRESS_KEY) == UNTOLD:
+        if vm.settings is not None and vm.settings.extra_config.get(ADDRESS_KEY) == NOT_REPORTED:
             self.customize(vm.name)
         if stops or not vm.powered_on:
             self.add("power on", PowerOn(vm=vm.name))
@@ -191,14 +191,14 @@ def _reconfigure(
     if vm.hardware_version < placement.target.hardware_version:
         version = placement.target.hardware_version
         yield "hardware version", UpgradeHardware(vm=vm.name, version=version, was=vm.hardware_version)
-    missing = lacks(vm.settings, placement.target)
+    missing = list_drift(vm.settings, placement.target)
     if missing:
         yield (
             "settings",
             SetSettings(
                 vm=vm.name,
                 target=placement.target,
-                lacks=missing,
+                drift=missing,
                 online=not needs_power_off(vm.settings, placement.target),
             ),
         )
@@ -217,9 +217,9 @@ def _needs_power_off(change: Change) -> bool:
 
 def _doubles(placement: Placement, inventory: Inventory) -> Mapping[str, tuple[EthernetCard, ...]]:
     """Return our nodes' NICs whose MAC somebody else has; of two nodes the running one keeps it, else the first."""
-    ours = {node_placement.standing.ref for node_placement in placement.placements if node_placement.standing}
+    ours = {node_placement.existing.ref for node_placement in placement.placements if node_placement.existing}
     others = [vm for vm in inventory.vms if vm.settings is not None and vm.ref not in ours]
-    nodes = [node_placement.standing for node_placement in placement.placements if node_placement.standing]
+    nodes = [node_placement.existing for node_placement in placement.placements if node_placement.existing]
     first = [*others, *sorted(nodes, key=lambda vm: (not vm.powered_on, vm.name))]
     cards = ((vm, card) for vm in first if vm.settings for card in vm.settings.devices)
     doubles: dict[str, tuple[EthernetCard, ...]] = {}
@@ -233,7 +233,7 @@ def _doubles(placement: Placement, inventory: Inventory) -> Mapping[str, tuple[E
 
 def _address_note(placement: Placement, first_boots: Mapping[str, FirstBoot]) -> Iterator[str]:
     """Yield that nobody tells new guests the static addresses of the file."""
-    new = (node_placement.node for node_placement in placement.placements if node_placement.standing is None)
+    new = (node_placement.node for node_placement in placement.placements if node_placement.existing is None)
     if any(node.address is not None and node.name not in first_boots for node in new):
         yield (
             "nobody tells the new guests their static addresses, since the file has no [guest] with a first boot: "

@@ -83,8 +83,8 @@ def _refuse_large_disks(placement: Placement, inventory: Inventory) -> None:
 
 def _growth(node_placement: NodePlacement, placement: Placement) -> int:
     """Return by how many bytes a datastore is to hold more of this node's disk."""
-    vm = node_placement.standing
-    there = (vm or placement.ground.source).settings
+    vm = node_placement.existing
+    there = (vm or placement.resolved.source).settings
     size = there.disk or 0 if there is not None else 0
     wanted = max(size, node_placement.target.disk or 0)
     return wanted if vm is None else wanted - size
@@ -92,9 +92,9 @@ def _growth(node_placement: NodePlacement, placement: Placement) -> int:
 
 def _datastore(node_placement: NodePlacement, placement: Placement, inventory: Inventory) -> Datastore:
     """Return the datastore of a node's disk: the one it is on, else the one it will be on."""
-    settings = node_placement.standing.settings if node_placement.standing else None
+    settings = node_placement.existing.settings if node_placement.existing else None
     ref = settings.datastore if settings else None
-    return next((each for each in inventory.datastores if each.ref == ref), placement.ground.datastore)
+    return next((each for each in inventory.datastores if each.ref == ref), placement.resolved.datastore)
 
 
 def _refuse_customization(plan: Plan, inventory: Inventory) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model.inventory import AdmissionPolicy
 from vsphere_ml.core.model.marks import node_of
-from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, UNTOLD, in_words
+from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, NOT_REPORTED, in_words
 from vsphere_ml.core.placement.backing import wrong_gpus
 from vsphere_ml.core.placement.existing_nodes import strays, vms_not_in_file
 from vsphere_ml.core.placement.resolve import names_host
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
 def findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[Finding]:
     """Yield what a person should look at."""
     hosts = {host.ref: host for host in inventory.hosts}
-    allowed = {host.ref for host in placement.ground.hosts}
+    allowed = {host.ref for host in placement.resolved.hosts}
     for node_placement in placement.placements:
         yield from _newer_hardware(node_placement)
-        if node_placement.standing is None:
+        if node_placement.existing is None:
             continue
         yield from _wrong_host(node_placement, hosts[node_placement.host], allowed=node_placement.host in allowed)
-        yield from find_misplaced(spec, node_placement, placement.ground, inventory)
+        yield from find_misplaced(spec, node_placement, placement.resolved, inventory)
         yield from _gpu_elsewhere(node_placement, hosts[node_placement.host], placement)
         yield from _find_missing_affinity(node_placement, hosts[node_placement.host])
         yield from _larger_disk(node_placement)
         yield from _other_address(node_placement)
     ours = {
-        node_placement.node.name: node_placement.standing
+        node_placement.node.name: node_placement.existing
         for node_placement in placement.placements
-        if node_placement.standing
+        if node_placement.existing
     }
     going = {vm.ref for vm in vms_not_in_file(spec, inventory)}
     others = (vm for vm in strays(spec, inventory, ours) if vm.ref not in going and not _is_left_out(spec, vm))
     yield from (_not_deleted(spec, vm) if node_of(vm) == vm.name else _copy(spec, vm) for vm in others)
-    yield from (_no_answer(host) for host in placement.ground.hosts if host.no_answer)
+    yield from (_no_answer(host) for host in placement.resolved.hosts if host.no_answer)
     yield from _admission(placement, inventory)
 
 
@@ -54,11 +54,11 @@ def _admission(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
     Rule: vSphere Availability guide, Cluster Resource Percentage Admission Control. vCenter counts less memory (ESXi's
     own is not for VMs) and more need (each VM's overhead) than here, so it may refuse where this does not.
     """
-    cluster = placement.ground.cluster
+    cluster = placement.resolved.cluster
     starting = [
         node_placement
         for node_placement in placement.placements
-        if node_placement.standing is None or not node_placement.standing.powered_on
+        if node_placement.existing is None or not node_placement.existing.powered_on
     ]
     if cluster.admission is None or not starting:
         return
@@ -109,7 +109,7 @@ def _not_deleted(spec: ClusterSpec, vm: Vm) -> Finding:
     """Return the finding of a VM with our mark that left the file and cannot be deleted by its name."""
     why = "is a template by now" if vm.template else "shares its name with another VM"
     return Finding(
-        code="vm.extra",
+        code="vm.not-in-file",
         target=vm.name,
         message=f"carries the mark of cluster {spec.name} and {why}, so it is left alone",
         hint=f"delete {vm.name} in vCenter if nobody needs it",
@@ -119,7 +119,7 @@ def _not_deleted(spec: ClusterSpec, vm: Vm) -> Finding:
 
 def _copy(spec: ClusterSpec, vm: Vm) -> Finding:
     return Finding(
-        code="vm.extra",
+        code="vm.not-in-file",
         target=vm.name,
         message=f"carries the mark of {node_of(vm)} of cluster {spec.name} under another name, and is no node of it",
         hint=f"`govc vm.destroy {vm.name}` if nobody needs it",
@@ -137,7 +137,7 @@ def _wrong_host(placement: NodePlacement, host: Host, *, allowed: bool) -> Itera
     yield Finding(
         code="placement.wrong-host",
         target=placement.node.name,
-        message=f"stands on {host.name}, {wanted}",
+        message=f"is on {host.name}, {wanted}",
         hint=f"`vsml destroy --only {placement.node.name}`, then provision again",
         drift=True,
     )
@@ -148,7 +148,7 @@ def _newer_hardware(placement: NodePlacement) -> Iterator[Finding]:
     asked, there = placement.node.hardware_version, placement.target.hardware_version
     if asked is None or there <= asked:
         return
-    has = f"has virtual hardware {there}" if placement.standing else f"gets virtual hardware {there}"
+    has = f"has virtual hardware {there}" if placement.existing else f"gets virtual hardware {there}"
     yield Finding(
         code="vm.newer-hardware",
         target=placement.node.name,
@@ -162,8 +162,8 @@ def _gpu_elsewhere(node_placement: NodePlacement, host: Host, placement: Placeme
     """Yield when ESXi backed a running VM's vGPU with a GPU farther off than the VM was set up for."""
     others = (other for other in placement.placements if other is not node_placement)
     if (
-        node_placement.standing is None
-        or not node_placement.standing.powered_on
+        node_placement.existing is None
+        or not node_placement.existing.powered_on
         or not (wrong := wrong_gpus(node_placement, host, others))
     ):
         return
@@ -188,7 +188,7 @@ def _gpu_elsewhere(node_placement: NodePlacement, host: Host, placement: Placeme
 
 def _find_missing_affinity(placement: NodePlacement, host: Host) -> Iterator[Finding]:
     """Yield when a running VM would fit the NUMA node of its GPUs and is not bound to it."""
-    if placement.standing is None or not placement.standing.powered_on or placement.numa_node is not None:
+    if placement.existing is None or not placement.existing.powered_on or placement.numa_node is not None:
         return
     homes = [each for each in host.numa if all(gpu in each.pci for gpu in placement.gpus)]
     if homes and placement.node.cpus <= homes[0].cores and placement.node.memory <= homes[0].memory:
@@ -201,7 +201,7 @@ def _find_missing_affinity(placement: NodePlacement, host: Host) -> Iterator[Fin
 
 
 def _larger_disk(placement: NodePlacement) -> Iterator[Finding]:
-    settings = placement.standing.settings if placement.standing else None
+    settings = placement.existing.settings if placement.existing else None
     if settings is None or settings.disk is None or placement.node.disk is None or settings.disk <= placement.node.disk:
         return
     yield Finding(
@@ -215,15 +215,15 @@ def _larger_disk(placement: NodePlacement) -> Iterator[Finding]:
 
 def _other_address(placement: NodePlacement) -> Iterator[Finding]:
     """Yield when a guest was told another address at its first boot, the only time it is told."""
-    settings = placement.standing.settings if placement.standing else None
+    settings = placement.existing.settings if placement.existing else None
     text = settings.extra_config.get(ADDRESS_KEY) if settings else None
     wanted = in_words(placement.node.address)
-    if text in (None, UNTOLD, wanted):
+    if text in (None, NOT_REPORTED, wanted):
         return
     yield Finding(
         code="guest.address-changed",
         target=placement.node.name,
-        message=f"its guest was told {text} at its first boot, {wanted} wanted; nothing tells it anew",
+        message=f"first-boot data of the guest: {text}, wanted {wanted}; it is read at the first boot only",
         hint=f"change it in the guest yourself, or `vsml destroy --only {placement.node.name}` and provision again",
         drift=True,
     )

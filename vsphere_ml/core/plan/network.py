@@ -149,7 +149,7 @@ def _vlans(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
 
 def _ports(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
     """Yield port groups that have fewer free ports than new VMs are to be connected to, and make no more."""
-    new = [each for each in placement.placements if each.standing is None]
+    new = [each for each in placement.placements if each.existing is None]
     refs = (_find_network(want) for each in new for want in each.target.devices)
     wanted = Counter(ref for ref in refs if ref is not None)
     for network in inventory.networks:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.placement import Target
 
 
-def lacks(seen: VmSettings, target: Target) -> tuple[str, ...]:
+def list_drift(seen: VmSettings, target: Target) -> tuple[str, ...]:
     """Return how a VM's settings differ from the target, each as `old → new`. Devices are not looked at."""
     return (*_larger_disk(seen, target), *_needing_power_off(seen, target))
 

@@ -106,7 +106,7 @@ def _find_folders_not_empty(
         held += [f"folder {each.path}" for each in below if each.path and each.cluster_mark != cluster]
         if held:
             yield Finding(
-                code="folder.kept",
+                code="folder.not-empty",
                 target=f"folder {folder.path}",
                 message=f"stays, for it holds what vsml did not make: {', '.join(sorted(held))}",
                 hint="move that elsewhere and destroy again, if the folder is to go",
@@ -117,7 +117,7 @@ def _copies(cluster: str, inventory: Inventory) -> Iterator[Finding]:
     for vm in inventory.vms:
         if is_marked(vm, cluster) and node_of(vm) != vm.name:
             yield Finding(
-                code="vm.extra",
+                code="vm.not-in-file",
                 target=vm.name,
                 message=f"carries the mark of node {node_of(vm)} under another name, and is left alone",
                 hint=f"`govc vm.destroy {vm.name}` if nobody needs it",

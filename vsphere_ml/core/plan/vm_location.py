@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 def moves(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[MoveToFolder | MoveToPool]:
     """Yield what brings standing VMs to the folder and the pool that the file names."""
     for node_placement in placement.placements:
-        vm = node_placement.standing
+        vm = node_placement.existing
         if vm is None:
             continue
-        if spec.location.folder is not None and (was := _other_folder(vm, placement.ground, inventory)) is not None:
-            yield MoveToFolder(vm=vm.name, path=placement.ground.folder, was=was)
-        if spec.location.pool is not None and (was := _other_pool(vm, placement.ground)) is not None:
-            name = placement.ground.cluster.pools[placement.ground.pool]
-            yield MoveToPool(vm=vm.name, pool=placement.ground.pool, pool_name=name, was=was)
+        if spec.location.folder is not None and (was := _other_folder(vm, placement.resolved, inventory)) is not None:
+            yield MoveToFolder(vm=vm.name, path=placement.resolved.folder, was=was)
+        if spec.location.pool is not None and (was := _other_pool(vm, placement.resolved)) is not None:
+            name = placement.resolved.cluster.pools[placement.resolved.pool]
+            yield MoveToPool(vm=vm.name, pool=placement.resolved.pool, pool_name=name, was=was)
 
 
 def find_misplaced(
     spec: ClusterSpec, placement: NodePlacement, resolved: ResolvedSite, inventory: Inventory
 ) -> Iterator[Finding]:
     """Yield where a standing VM lies elsewhere than a new one would, and is not moved."""
-    if placement.standing is None:
+    if placement.existing is None:
         return
     node = placement.node.name
-    if spec.location.folder is None and (folder := _other_folder(placement.standing, resolved, inventory)) is not None:
+    if spec.location.folder is None and (folder := _other_folder(placement.existing, resolved, inventory)) is not None:
         yield Finding(
             code="vm.other-folder",
             target=node,
@@ -47,7 +47,7 @@ def find_misplaced(
             hint=f'set location.folder = "{folder}"',
             drift=True,
         )
-    if spec.location.pool is None and (pool := _other_pool(placement.standing, resolved)) is not None:
+    if spec.location.pool is None and (pool := _other_pool(placement.existing, resolved)) is not None:
         yield Finding(
             code="vm.other-pool",
             target=node,
@@ -55,7 +55,7 @@ def find_misplaced(
             hint=f'set location.pool = "{pool}"',
             drift=True,
         )
-    settings = placement.standing.settings
+    settings = placement.existing.settings
     store = settings.datastore if settings else None
     if store is not None and store != resolved.datastore.ref:
         there = next((each.name for each in inventory.datastores if each.ref == store), store)

@@ -52,7 +52,7 @@ class HostShells(Protocol):
 
     @property
     def user(self) -> str:
-        """Who signs in."""
+        """User to sign in as."""
         ...
 
     def run(self, host: str, command: str, timeout_s: float = 120.0) -> CommandAnswer:

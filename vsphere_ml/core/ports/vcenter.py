@@ -58,7 +58,7 @@ class TaskHandle:
 class Update:
     """News of a ticket: running (percent when known), or done, with the error when it failed."""
 
-    ticket: TaskHandle
+    task: TaskHandle
     done: bool
     percent: int | None = None
     error: VsmlError | None = None
@@ -67,7 +67,7 @@ class Update:
 class VCenter(Protocol):
     """A vCenter. One thread uses it at a time."""
 
-    def look(self, scope: Scope) -> Inventory:
+    def read_site(self, scope: Scope) -> Inventory:
         """Read the site. Raises VSphereError."""
         ...
 

@@ -12,7 +12,7 @@ from vsphere_ml.core.catalog.profiles import ProfileName, read
 from vsphere_ml.core.model.device_counts import Ask, Count, InCluster, OnHost
 from vsphere_ml.core.placement.host import vgpus
 from vsphere_ml.core.placement.host.device_groups import joins
-from vsphere_ml.core.placement.host.host_capacity import rooms
+from vsphere_ml.core.placement.host.host_capacity import host_capacities
 from vsphere_ml.core.placement.resolve import hosts_called
 from vsphere_ml.core.report.group_instances import free_instances
 
@@ -49,7 +49,7 @@ class CapacityRow:
     free: int | None  # how many could be had now if nothing else were taken; None when that cannot be told
     counted: int | None  # the same by vsml's own arithmetic
     counted_by: Counter = Counter.VSML
-    told: Count | None = None  # vCenter's whole answer
+    reported: Count | None = None  # vCenter's whole answer
     ask: Ask | None = None  # how vCenter is asked; None where it has no question for it
     host_ref: HostRef
     cluster_ref: ClusterRef | None
@@ -65,17 +65,17 @@ class Sum:
     free: int | None
     counted: int | None
     counted_by: Counter
-    told: Count | None = None
+    reported: Count | None = None
 
 
-def stock(inventory: Inventory, host: str = "*") -> tuple[CapacityRow, ...]:
+def list_capacity(inventory: Inventory, host: str = "*") -> tuple[CapacityRow, ...]:
     """Return what the hosts of this name or glob offer, by host, the largest first; counted by vsml.
 
     Raises what `hosts_called` raises.
     """
     clusters = {each.ref: each.name for each in inventory.clusters}
     hosts = hosts_called(host, inventory)
-    by_ref = rooms(hosts, inventory.vms, {})
+    by_ref = host_capacities(hosts, inventory.vms, {})
     return tuple(
         each
         for one in hosts
@@ -111,9 +111,9 @@ def sums(found: Sequence[CapacityRow], counts: Counts) -> tuple[Sum, ...]:
 def differences(found: Sequence[CapacityRow]) -> Iterator[str]:
     """Yield, in words, where vCenter and vsml do not count the same."""
     for each in found:
-        if each.told is not None and each.counted is not None and each.told.remaining != each.counted:
+        if each.reported is not None and each.counted is not None and each.reported.remaining != each.counted:
             yield (
-                f"{each.host}: vCenter has {each.told.remaining} of {each.name} left, "
+                f"{each.host}: vCenter has {each.reported.remaining} of {each.name} left, "
                 f"vsml counts {each.counted} from NVIDIA's tables and from what runs"
             )
 
@@ -122,7 +122,7 @@ def _with_vcenter_count(each: CapacityRow, counts: Counts) -> CapacityRow:
     count = counts.get(OnHost(each.host_ref), {}).get(each.ask) if each.ask else None
     if count is None:
         return each
-    return replace(each, free=count.remaining, counted_by=Counter.VCENTER, told=count)
+    return replace(each, free=count.remaining, counted_by=Counter.VCENTER, reported=count)
 
 
 def _sum(alike: Sequence[CapacityRow], counts: Counts) -> Sum:
@@ -136,7 +136,7 @@ def _sum(alike: Sequence[CapacityRow], counts: Counts) -> Sum:
         free=count.remaining if count else _total([each.free for each in alike]),
         counted=_total([each.counted for each in alike]),
         counted_by=Counter.VCENTER if by_vcenter else Counter.VSML,
-        told=count,
+        reported=count,
     )
 
 
@@ -202,7 +202,7 @@ def _groups(capacity: HostCapacity, cluster: str) -> Iterator[CapacityRow]:
 
 def _passthrough_rows(capacity: HostCapacity, cluster: str) -> Iterator[CapacityRow]:
     kinds: dict[tuple[int, int, str], list[DirectPathGpu]] = {}
-    for gpu in capacity.host.whole_gpus:
+    for gpu in capacity.host.passthrough_gpus:
         if gpu.active:
             kinds.setdefault((gpu.vendor, gpu.device, gpu.label), []).append(gpu)
     for (vendor, device, label), gpus in sorted(kinds.items()):

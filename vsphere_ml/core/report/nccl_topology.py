@@ -47,7 +47,7 @@ class TopologyShape:
     def certain(self) -> bool:
         """Whether GPUs sit alike, so that it does not matter which is which in the guest."""
         shared = _shared_bridges(self.places)
-        return len({(each.numa, _inmost(each, shared)) for each in self.places if each.pci_class == GPU}) <= 1
+        return len({(each.numa, _innermost(each, shared)) for each in self.places if each.pci_class == GPU}) <= 1
 
 
 def shape(host: Host, gpus: Sequence[PciAddress], nics: Sequence[PciAddress]) -> TopologyShape:
@@ -115,11 +115,11 @@ def _shared_bridges(places: Sequence[TopologyPlace]) -> frozenset[PciAddress]:
     for place in places:
         for switch in place.switches:
             below[switch] = below.get(switch, frozenset()) | {place.label}
-    inmost = {labels: switch for switch, labels in below.items() if len(labels) > 1}
-    return frozenset(inmost.values())
+    innermost = {labels: switch for switch, labels in below.items() if len(labels) > 1}
+    return frozenset(innermost.values())
 
 
-def _inmost(place: TopologyPlace, shared: frozenset[PciAddress]) -> PciAddress | None:
+def _innermost(place: TopologyPlace, shared: frozenset[PciAddress]) -> PciAddress | None:
     return next((each for each in reversed(place.switches) if each in shared), None)
 
 

@@ -21,7 +21,7 @@ _MOST_GPUS = 4  # of a server in which dynamic DirectPath gives a VM several
 
 
 def many_functions(host: Host, requirements: NodeRequirements) -> Iterator[Reason]:
-    if not requirements.kind.traits.whole:
+    if not requirements.kind.traits.is_passthrough:
         return
     wanted = requirements.gpus + (requirements.nics if requirements.nic.traits.function else 0)
     most = next((most for since, most in _FUNCTIONS if numbers(host.version) >= since), 0)
@@ -39,9 +39,9 @@ def old_for_nvswitch(host: Host, requirements: NodeRequirements) -> Iterator[Rea
 
 
 def many_by_dynamic(host: Host, requirements: NodeRequirements) -> Iterator[Reason]:
-    if requirements.kind.traits.dynamic and requirements.gpus > 1 and len(host.whole_gpus) > _MOST_GPUS:
+    if requirements.kind.traits.dynamic and requirements.gpus > 1 and len(host.passthrough_gpus) > _MOST_GPUS:
         yield Reason(
             RejectReason.GPU,
-            f"has {len(host.whole_gpus)} GPUs, and in a server of more than {_MOST_GPUS} a VM gets several of them "
-            'only by gpu.kind = "passthrough"',
+            f"has {len(host.passthrough_gpus)} GPUs, and in a server of more than {_MOST_GPUS} a VM gets several "
+            'of them only by gpu.kind = "passthrough"',
         )

@@ -30,7 +30,7 @@ def no_ats(placement: NodePlacement, host: Host) -> Iterator[Words]:
 
 def gpus_by_esxi(placement: NodePlacement, host: Host) -> Iterator[Words]:
     """Yield that several vGPUs may come from other GPUs than the placement says; those of a device group are joined."""
-    runs = placement.standing is not None and placement.standing.powered_on
+    runs = placement.existing is not None and placement.existing.powered_on
     if (
         read(placement.profile) is None
         or len(placement.gpus) == 1

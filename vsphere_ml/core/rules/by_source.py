@@ -20,7 +20,7 @@ _PAIR = 2
 
 
 def check_guest_width(guest: str, node: NodeSpec) -> Iterator[Words]:
-    if not node.gpu.whole and not _WIDE.search(guest):
+    if not node.gpu.is_passthrough and not _WIDE.search(guest):
         yield Words(f"its guest is {guest}, and a vGPU wants a 64-bit system")
 
 
@@ -35,7 +35,7 @@ def no_linux_for_switch(guest: str, node: NodeSpec) -> Iterator[Words]:
 
 
 def no_linux_for_gpudirect(guest: str, node: NodeSpec) -> Iterator[Words]:
-    if node.nic.is_function and node.peer_to_peer and not node.gpu.whole and _NO_LINUX.match(guest):
+    if node.nic.is_function and node.peer_to_peer and not node.gpu.is_passthrough and _NO_LINUX.match(guest):
         yield Words(f"its guest is {guest}, and GPUDirect RDMA is for Linux; peer_to_peer = false does without")
 
 

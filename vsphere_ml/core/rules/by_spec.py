@@ -55,7 +55,7 @@ def unknown_profile(node: NodeSpec) -> Iterator[Words]:
 
 
 def peer_to_peer(node: NodeSpec) -> Iterator[Words]:
-    if node.gpu.count > 1 and not (node.gpu.kind.traits.whole or node.gpu.kind.traits.linked):
+    if node.gpu.count > 1 and not (node.gpu.kind.traits.is_passthrough or node.gpu.kind.traits.linked):
         yield Words(f"its {node.gpu.count} vGPUs exchange data through the VM's memory, not with each other")
 
 
@@ -79,7 +79,7 @@ def unified_memory(node: NodeSpec) -> Iterator[Words]:
 
 
 def memory_pools(node: NodeSpec) -> Iterator[Words]:
-    if node.gpu.count and not node.gpu.whole and "enable_uvm" not in _enabled_keys(node):
+    if node.gpu.count and not node.gpu.is_passthrough and "enable_uvm" not in _enabled_keys(node):
         yield Words(
             'NCCL 2.23 and newer may not start without unified memory, `"pciPassthru0.cfg.enable_uvm" = "1"`, which '
             "only a vGPU with a whole framebuffer can have",
@@ -88,7 +88,7 @@ def memory_pools(node: NodeSpec) -> Iterator[Words]:
 
 
 def no_motion(node: NodeSpec) -> Iterator[Words]:
-    if (on := _enabled_keys(node)) and not node.gpu.whole:
+    if (on := _enabled_keys(node)) and not node.gpu.is_passthrough:
         yield Words(f"{', '.join(on)}: the VM can neither be moved by vMotion nor suspended", ("extra_config",))
 
 
@@ -143,7 +143,7 @@ def check_uneven_gpus(spec: ClusterSpec) -> Iterator[Words]:
 
 
 def _profile(node: NodeSpec) -> ProfileName | None:
-    return None if node.gpu.whole else read(node.gpu.profile)
+    return None if node.gpu.is_passthrough else read(node.gpu.profile)
 
 
 def _enabled_keys(node: NodeSpec) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.rules.rule import Breach, Severity
+from vsphere_ml.core.rules.rule import RuleViolation, Severity
 from vsphere_ml.core.rules.table import RULES
 
 if TYPE_CHECKING:
@@ -23,26 +23,28 @@ _ERRORS_OF_NODES = tuple((rule, of_this) for rule, of_this in _OF_NODES if rule.
 _OF_HOSTS = tuple((rule.id, rule.of_host) for rule in RULES if rule.of_host is not None)
 
 
-def of_node(node: NodeSpec) -> Iterator[Breach]:
+def of_node(node: NodeSpec) -> Iterator[RuleViolation]:
     """Yield the rules that a node's wish breaks by itself."""
     return _hold(node, _OF_NODES)
 
 
-def errors_of_node(node: NodeSpec) -> Iterator[Breach]:
+def errors_of_node(node: NodeSpec) -> Iterator[RuleViolation]:
     """Yield those of them that no plan can be made with."""
     return _hold(node, _ERRORS_OF_NODES)
 
 
-def _hold(node: NodeSpec, rules: Iterable[tuple[Rule, Callable[[NodeSpec], Iterable[Words]]]]) -> Iterator[Breach]:
+def _hold(
+    node: NodeSpec, rules: Iterable[tuple[Rule, Callable[[NodeSpec], Iterable[Words]]]]
+) -> Iterator[RuleViolation]:
     for rule, of_this in rules:
         for each in of_this(node):
-            yield _breach(rule, each, (node.name,))
+            yield _violation(rule, each, (node.name,))
 
 
-def of_file(spec: ClusterSpec) -> tuple[Breach, ...]:
+def of_file(spec: ClusterSpec) -> tuple[RuleViolation, ...]:
     """Return the rules that a cluster file breaks, errors first; nodes that break one alike are told together."""
     of_cluster = (
-        _breach(rule, each, tuple(node.name for node in spec.nodes))
+        _violation(rule, each, tuple(node.name for node in spec.nodes))
         for rule in RULES
         if rule.of_cluster is not None
         for each in rule.of_cluster(spec)
@@ -56,13 +58,13 @@ def of_host(host: Host, requirements: NodeRequirements) -> Iterator[Reason]:
         yield from (replace(reason, rule=rule) for reason in against(host, requirements))
 
 
-def of_source(source: Vm, spec: ClusterSpec) -> tuple[Breach, ...]:
+def of_source(source: Vm, spec: ClusterSpec) -> tuple[RuleViolation, ...]:
     """Return the rules that clones of this source would break, by the system that vCenter has it for."""
     guest = source.settings.guest_id if source.settings is not None else ""
     if not guest:
         return ()
     return _merge_diagnostics(
-        _breach(rule, each, (node.name,))
+        _violation(rule, each, (node.name,))
         for node in spec.nodes
         for rule in RULES
         if rule.of_source is not None
@@ -70,11 +72,11 @@ def of_source(source: Vm, spec: ClusterSpec) -> tuple[Breach, ...]:
     )
 
 
-def check_placements(placement: Placement, inventory: Inventory) -> tuple[Breach, ...]:
+def check_placements(placement: Placement, inventory: Inventory) -> tuple[RuleViolation, ...]:
     """Return the rules that placements break."""
     hosts = {host.ref: host for host in inventory.hosts}
     return _merge_diagnostics(
-        _breach(rule, each, (node_placement.node.name,))
+        _violation(rule, each, (node_placement.node.name,))
         for node_placement in placement.placements
         for rule in RULES
         if rule.of_placement is not None
@@ -89,16 +91,16 @@ def notes(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iter
         yield f"{', '.join(each.nodes)}: {each.words} (rule {each.rule})"
 
 
-def _breach(rule: Rule, words: Words, nodes: tuple[str, ...]) -> Breach:
-    return Breach(rule=rule.id, severity=rule.severity, nodes=nodes, words=words.text, key=words.key)
+def _violation(rule: Rule, words: Words, nodes: tuple[str, ...]) -> RuleViolation:
+    return RuleViolation(rule=rule.id, severity=rule.severity, nodes=nodes, words=words.text, key=words.key)
 
 
-def _merge_diagnostics(diagnostics: Iterable[Breach]) -> tuple[Breach, ...]:
-    alike: dict[tuple[str, str], list[Breach]] = {}
+def _merge_diagnostics(diagnostics: Iterable[RuleViolation]) -> tuple[RuleViolation, ...]:
+    alike: dict[tuple[str, str], list[RuleViolation]] = {}
     for each in diagnostics:
         alike.setdefault((each.rule, each.words), []).append(each)
     merged = [
-        Breach(
+        RuleViolation(
             rule=same[0].rule,
             severity=same[0].severity,
             nodes=tuple(dict.fromkeys(name for each in same for name in each.nodes)),

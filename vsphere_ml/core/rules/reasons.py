@@ -45,7 +45,7 @@ class RejectReason(StrEnum):
     NETWORK = "attach the host to the switch of that port group, or set location.hosts to the hosts that have it"
     DATASTORE = "set location.datastore to one that every host mounts"
     HOST = "`govc host.info` shows the host's state; take it out of maintenance mode or reconnect it"
-    STRANGERS = "move those VMs away, or set location.hosts to hosts where none of them run"
+    FOREIGN_VMS = "move those VMs away, or set location.hosts to hosts where none of them run"
     PIN = "set the node's host to another, or `vsml destroy --only` it and provision again"
 
 
@@ -71,7 +71,7 @@ _IN_THE_FILE = frozenset(
 class Reason:
     """Why a host cannot take a node; `rule` is the legality table's, when it is one of its rows."""
 
-    lack: RejectReason
+    kind: RejectReason
     words: str
     rule: str = ""
 
@@ -81,11 +81,11 @@ class Reason:
 
 def no_host_error(node: str, reasons: Mapping[str, Sequence[Reason]], *, existing_on: str | None = None) -> NotPossible:
     """Return the refusal of a node, with every host's reasons."""
-    kinds = [each[0].lack for each in reasons.values() if each]
+    kinds = [each[0].kind for each in reasons.values() if each]
     most = max(kinds, key=kinds.count, default=None)
     if existing_on is not None and most not in _IN_THE_FILE:
         most = RejectReason.PIN
-    stuck = f"{existing_on}, where it stands, cannot take {node}"
+    stuck = f"{existing_on}, its current host, cannot take {node}"
     return NotPossible(
         f"no host can take {node}" if existing_on is None else stuck,
         code="placement.infeasible",

@@ -46,9 +46,9 @@ class Rule:
     id: str
     number: int
     severity: Severity
-    says: str
+    summary: str
     sources: tuple[str, ...]  # keys of SOURCES; none: it is our own reasoning, and `says` tells so
-    kept: str
+    enforced_by: str
     versions: str = "all"
     of_node: OfNode | None = None
     of_cluster: OfCluster | None = None
@@ -58,7 +58,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Breach:
+class RuleViolation:
     """A rule that is broken, by whom, and in words how."""
 
     rule: str

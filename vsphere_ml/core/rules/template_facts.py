@@ -46,7 +46,7 @@ def _facts(source: Vm, spec: ClusterSpec) -> Iterator[TemplateFact]:
     yield _hardware(source, spec)
     yield _tools(source, spec)
     yield _guest_info(source, spec)
-    yield from _inside(spec)
+    yield from _is_inside(spec)
 
 
 def _clone(source: Vm, spec: ClusterSpec) -> TemplateFact:
@@ -98,7 +98,7 @@ def _guest_info(source: Vm, spec: ClusterSpec) -> TemplateFact:
     )
 
 
-def _inside(spec: ClusterSpec) -> Iterator[TemplateFact]:
+def _is_inside(spec: ClusterSpec) -> Iterator[TemplateFact]:
     """Yield what is inside its disk, each with the command that tells when it runs."""
     asked = [("root file system that grows", "growpart --dry-run DISK PARTITION; lsblk")]
     if spec.guest.first_boot is FirstBootBy.CLOUD_INIT:

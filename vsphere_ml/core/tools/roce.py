@@ -45,7 +45,7 @@ def merge_options(options: str, keys: Mapping[str, str]) -> str:
     return " ".join([*remaining, *(f"{name}={value}" for name, value in missing.items())])
 
 
-def lacks(options: str, keys: Mapping[str, str]) -> Iterator[str]:
+def differing_options(options: str, keys: Mapping[str, str]) -> Iterator[str]:
     """Yield in words which parameters are not as wanted."""
     seen = parameters(options)
     for name, value in keys.items():
@@ -58,7 +58,11 @@ def unset(asked: RoceSpec, seen: Iterable[tuple[str, str]] | None) -> bool:
     if seen is None:
         return False
     there = dict(seen)
-    return any(True for module, keys in wanted_parameters(asked).items() for _ in lacks(there.get(module, ""), keys))
+    return any(
+        True
+        for module, keys in wanted_parameters(asked).items()
+        for _ in differing_options(there.get(module, ""), keys)
+    )
 
 
 def parameters(options: str) -> dict[str, str]:

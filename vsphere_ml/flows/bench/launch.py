@@ -13,7 +13,7 @@ from vsphere_ml.bench.launch.events import ProcessesEnded, ProcessesLeft
 from vsphere_ml.bench.launch.launchers import launch as launched
 from vsphere_ml.bench.model import rank_log
 from vsphere_ml.bench.model.job import Job, Tools
-from vsphere_ml.bench.model.record import Remark, Workload
+from vsphere_ml.bench.model.record import Diagnostic, Workload
 from vsphere_ml.bench.probe import link_tools, nccl_tests
 from vsphere_ml.bench.proof import evidence, ranks
 from vsphere_ml.bench.proof.launch_context import LaunchContext, MeasuredLinks, Origin
@@ -67,8 +67,8 @@ class BenchSession:
     spec: ClusterSpec
     guests: Guests
     clock: Clock
-    tell: BenchListener
-    means: LaunchSettings
+    notify: BenchListener
+    settings: LaunchSettings
     places: tuple[GuestPlace, ...]
     peers: tuple[Peer, ...]
     cluster: Cluster
@@ -88,7 +88,7 @@ class SideMeasurements:
     """What is found out beside a launch."""
 
     clean: Proof | None = None
-    wire: Callable[[], MeasuredLinks] = MeasuredLinks  # measured when it is asked for
+    measured: Callable[[], MeasuredLinks] = MeasuredLinks  # measured when it is asked for
     cpu_times: Callable[[Collection[str], float], Mapping[str, CpuTimes]] = no_cpu_times  # vCenter's, of these nodes
 
 
@@ -105,39 +105,39 @@ def run_launch(
         attempt.record(VSML_ENDED)
         run = _measure_launch(attempt, measurements)
     except VsmlError as error:
-        run = evidence.failed_run(attempt.scene(), error)
+        run = evidence.failed_run(attempt.context(), error)
         return attempt.noted(run), error
     except KeyboardInterrupt:
         attempt.record("interrupted")
         raise
-    return attempt.noted(run), evidence.objection(run)
+    return attempt.noted(run), evidence.invalid_reason(run)
 
 
 @dataclass(slots=True)
 class _Attempt:
     """A launch that is being made. Until it has ended the record says that it was cut: vsml may be killed any time."""
 
-    ground: BenchSession
+    session: BenchSession
     job: Job
     launch: int
     began: str
     clean: Proof | None
-    not_reaped: tuple[ProcessesLeft, ...] = ()
+    processes_left: tuple[ProcessesLeft, ...] = ()
 
-    def scene(self) -> LaunchContext:
-        return _scene(self.ground, self.job, self.launch, self.began, self.clean)
+    def context(self) -> LaunchContext:
+        return _launch_context(self.session, self.job, self.launch, self.began, self.clean)
 
     def record(self, why_cut: str) -> None:
-        store.write(self.noted(evidence.cut(self.scene(), why_cut)), self.ground.folder)
+        store.write(self.noted(evidence.cut(self.context(), why_cut)), self.session.folder)
 
     def noted(self, run: Run) -> Run:
         """Return the run with a remark for each guest in which something of it may go on."""
-        return replace(run, remarks=(*run.remarks, *map(_not_reaped, self.not_reaped)))
+        return replace(run, diagnostics=(*run.diagnostics, *map(_processes_left, self.processes_left)))
 
 
-def _not_reaped(left: ProcessesLeft) -> Remark:
-    return Remark(
-        code="bench.not-reaped",
+def _processes_left(left: ProcessesLeft) -> Diagnostic:
+    return Diagnostic(
+        code="bench.processes-left",
         target=left.node,
         message=f"what the launch left there could not be ended: {left.why}",
         hint=f"the next `vsml bench` ends it; a job ends itself {remote_job.FORGOTTEN_MIN} minutes after it was left",
@@ -146,28 +146,30 @@ def _not_reaped(left: ProcessesLeft) -> Remark:
 
 def _measure_launch(attempt: _Attempt, measurements: SideMeasurements) -> Run:
     if attempt.job.configuration.workload is Workload.LINK:
-        return _measure_links(replace(attempt.scene(), wire=measurements.wire()))
-    measured = measurements.wire()
-    began = attempt.ground.clock.now()
+        return _measure_links(replace(attempt.context(), measured=measurements.measured()))
+    measured = measurements.measured()
+    began = attempt.session.clock.now()
     events = _run(attempt)
-    waited = measurements.cpu_times([each.name for each in attempt.job.nodes], attempt.ground.clock.now() - began)
-    context = replace(attempt.scene(), cpu_times=waited, wire=measured)
-    run = evidence.run(context, events.told, events.log, events.stop)
-    return replace(run, remarks=(*run.remarks, *events.remarks))
+    waited = measurements.cpu_times([each.name for each in attempt.job.nodes], attempt.session.clock.now() - began)
+    context = replace(attempt.context(), cpu_times=waited, measured=measured)
+    run = evidence.run(context, events.logs, events.log, events.stop)
+    return replace(run, diagnostics=(*run.diagnostics, *events.diagnostics))
 
 
 def _measure_links(context: LaunchContext) -> Run:
-    if context.wire.failure is not None:
-        raise context.wire.failure
+    if context.measured.failure is not None:
+        raise context.measured.failure
     return evidence.link_run(context)
 
 
 def refused_run(session: BenchSession, spec: BenchSpec, planned: PlannedLaunch, error: VsmlError) -> Run:
     """Return the record of a launch that was not begun."""
-    return evidence.failed_run(_scene(session, _job(session, spec, planned), planned.launch, _now(), None), error)
+    return evidence.failed_run(
+        _launch_context(session, _job(session, spec, planned), planned.launch, _now(), None), error
+    )
 
 
-def hindrance(session: BenchSession, spec: BenchSpec, planned: PlannedLaunch) -> NotPossible | None:
+def obstacle(session: BenchSession, spec: BenchSpec, planned: PlannedLaunch) -> NotPossible | None:
     """Return why this launch cannot be made on these guests, before anything is."""
     try:
         _prepare_job(session, _job(session, spec, planned))
@@ -186,13 +188,13 @@ def _prepare_job(session: BenchSession, job: Job) -> Job:
     asks = transports.nccl_settings(asked.transport, session.interface, surveyed, session.spec.roce.traffic_class)
     job = replace(job, variables={**asks.common, **job.variables}, node_variables=asks.by_node)
     tests = _nccl_tests(job, surveyed) if asked.workload is Workload.NCCL else None
-    job = programs.with_program(job, session.means.script, session.means.arguments, tests)
+    job = programs.with_program(job, session.settings.script, session.settings.arguments, tests)
     launched(job)
     return job
 
 
 def _check_link_tool(transport: Transport, surveyed: Sequence[Surveyed]) -> None:
-    why = link_tools.lack(transport, surveyed)
+    why = link_tools.missing_tool(transport, surveyed)
     if why is not None:
         raise link_tools.no_tool(transport, why, surveyed[0].node)
 
@@ -201,7 +203,7 @@ def _surveyed_nodes(session: BenchSession, job: Job) -> tuple[Surveyed, ...]:
     return session.surveyed[: len(job.nodes)]
 
 
-def _scene(session: BenchSession, job: Job, launch: int, began: str, clean: Proof | None) -> LaunchContext:
+def _launch_context(session: BenchSession, job: Job, launch: int, began: str, clean: Proof | None) -> LaunchContext:
     return LaunchContext(
         job=job,
         launch=launch,
@@ -211,7 +213,7 @@ def _scene(session: BenchSession, job: Job, launch: int, began: str, clean: Proo
         lab=session.spec.vcenter.lab is not None,
         machines=session.machines,
         surveyed=_surveyed_nodes(session, job),
-        origin=session.means.origin,
+        origin=session.settings.origin,
         priority=session.spec.roce.priority,
         clean=clean,
     )
@@ -227,8 +229,8 @@ def _job(session: BenchSession, spec: BenchSpec, planned: PlannedLaunch) -> Job:
         interface=session.interface,
         runtime=session.runtime,
         program=(),
-        limit_s=session.means.limit_s,
-        least_nodes=session.means.least_nodes if asked.workload is Workload.TRAIN else 0,
+        limit_s=session.settings.limit_s,
+        least_nodes=session.settings.least_nodes if asked.workload is Workload.TRAIN else 0,
         variables=spec.variables,
     )
 
@@ -242,33 +244,33 @@ def _nccl_tests(job: Job, surveyed: Sequence[Surveyed]) -> AllReducePerf:
 class CollectedOutput:
     """What is left of a launch that ended well: the ranks' lines, the launcher's log, why it was told to stop."""
 
-    told: tuple[rank_log.RankLog, ...]
+    logs: tuple[rank_log.RankLog, ...]
     log: str
     stop: Stop | None
-    remarks: tuple[Remark, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 def _run(attempt: _Attempt) -> CollectedOutput:
     """Return what was told; no process of the job is left in guests that answer."""
-    session, job = attempt.ground, attempt.job
+    session, job = attempt.session, attempt.job
     places = session.places[: len(job.nodes)]
     how = launched(job)
     try:
-        in_each(session.guests, places, lambda shell: remote_job.lay_out(shell, job, how, session.means.script))
+        in_each(session.guests, places, lambda shell: remote_job.lay_out(shell, job, how, session.settings.script))
         ended = _run_job(session, job, how)
-        log = _kept_log(session, job)
+        log = _collected_log(session, job)
         if ended.status != 0:  # told before anything is fetched of guests that may be the reason
-            raise evidence.ended_badly(job, ended.status, log, _troubles(session, job))
+            raise evidence.ended_badly(job, ended.status, log, _reported_faults(session, job))
         texts = _collect_rank_files(session, job, places)
         result = in_each(session.guests, places[:1], lambda shell: remote_job.result(shell, job, nccl_tests.RESULT))
     finally:
-        attempt.not_reaped = _end_processes(session, job)
+        attempt.processes_left = _end_processes(session, job)
     logs = rank_log.read(texts)
     if job.configuration.workload is not Workload.NCCL:
-        return CollectedOutput(told=logs, log=log, stop=ended.stop)
+        return CollectedOutput(logs=logs, log=log, stop=ended.stop)
     measured = nccl_tests.parse_result(log, result[places[0].name], job.ranks)
     return CollectedOutput(
-        told=nccl_tests.with_measurements(logs, measured), log=log, stop=None, remarks=measured.remarks
+        logs=nccl_tests.with_measurements(logs, measured), log=log, stop=None, diagnostics=measured.diagnostics
     )
 
 
@@ -280,20 +282,20 @@ def _run_job(session: BenchSession, job: Job, how: Launch) -> JobEnded:
         )
     except BenchError:
         with suppress(GuestError):
-            _kept_log(session, job)
+            _collected_log(session, job)
         raise
 
 
-def _kept_log(session: BenchSession, job: Job) -> str:
+def _collected_log(session: BenchSession, job: Job) -> str:
     """Return what the job printed, kept beside its document."""
     (log,) = in_each(session.guests, session.places[:1], lambda shell: remote_job.logs(shell, job)).values()
     store.keep_log(session.folder, job.run_id, log)
     return log
 
 
-def _troubles(session: BenchSession, job: Job) -> tuple[str, ...]:
+def _reported_faults(session: BenchSession, job: Job) -> tuple[str, ...]:
     """Return what the first guest tells of why; nothing where it does not answer."""
-    answers = session.guests.each(session.places[:1], lambda shell: remote_job.troubles(shell, job))
+    answers = session.guests.each(session.places[:1], lambda shell: remote_job.reported_faults(shell, job))
     return next((each for each in answers.values() if not isinstance(each, VsmlError)), ())
 
 
@@ -302,7 +304,7 @@ def _end_processes(session: BenchSession, job: Job) -> tuple[ProcessesLeft, ...]
     ended = session.guests.each(session.places, lambda shell: remote_job.end(shell, job))
     left = [ProcessesLeft(node=name, why=why.message) for name, why in ended.items() if isinstance(why, VsmlError)]
     for each in left:
-        session.tell(each)
+        session.notify(each)
     return tuple(left)
 
 
@@ -318,9 +320,9 @@ def _watch(session: BenchSession, job: Job) -> Watch:
     shown = remote_job.OUTPUTS if job.configuration.workload is Workload.SCRIPT else ()
     return Watch(
         job=job,
-        enough=session.means.enough,
+        enough=session.settings.enough,
         clock=session.clock,
-        tell=session.tell,
+        notify=session.notify,
         printed=dict.fromkeys(shown, 0),
     )
 
@@ -330,11 +332,11 @@ def clean_slate(session: BenchSession) -> Proof:
     for each in session.surveyed:
         if each.supervised:
             raise remote_job.busy_guest_error(each.node, each.supervised[0])
-    left = in_each(session.guests, session.places, remote_job.reap)
+    left = in_each(session.guests, session.places, remote_job.stop_processes)
     for name, processes in left.items():
         if processes:
-            session.tell(ProcessesEnded(node=name, processes=len(processes)))
-    unmanaged = in_each(session.guests, session.places, remote_job.leftovers)
+            session.notify(ProcessesEnded(node=name, processes=len(processes)))
+    unmanaged = in_each(session.guests, session.places, remote_job.find_stale_processes)
     for name, processes in unmanaged.items():
         if processes:
             raise remote_job.foreign_ranks_error(name, processes)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from vsphere_ml.bench.launch.matrix import BenchSpec
-    from vsphere_ml.bench.model.record import Configuration, LinkResult, Remark
+    from vsphere_ml.bench.model.record import Configuration, Diagnostic, LinkResult
     from vsphere_ml.bench.probe.perftest import End
     from vsphere_ml.core.model.guest import Peer, Shell
     from vsphere_ml.flows.bench.launch import BenchSession
@@ -31,11 +31,11 @@ Calibrated = dict[tuple[int, Transport], MeasuredLinks]
 
 def where_possible(spec: BenchSpec, session: BenchSession) -> BenchSpec:
     """Return the wish with its links also measured over every transport that the guests have the tools for."""
-    possible = [each for each in Transport if _lack(session, max(spec.nodes), each) is None]
+    possible = [each for each in Transport if _missing_tool(session, max(spec.nodes), each) is None]
     return replace(spec, link_transports=tuple(dict.fromkeys([*spec.transports, *possible])))
 
 
-def wire(session: BenchSession, asked: Configuration, calibrated: Calibrated) -> MeasuredLinks:
+def measure_links(session: BenchSession, asked: Configuration, calibrated: Calibrated) -> MeasuredLinks:
     """Return what the nodes have between them, measured once for each number of nodes and whenever it is asked for.
 
     Where it cannot be measured, the record says so; where the tool fails, what was to go over the links goes on.
@@ -44,15 +44,15 @@ def wire(session: BenchSession, asked: Configuration, calibrated: Calibrated) ->
     by_itself = asked.workload is Workload.LINK
     if key in calibrated and not by_itself:
         return replace(calibrated[key], links=())
-    rails = session.means.rails if by_itself else ()
+    rails = session.settings.rails if by_itself else ()
     try:
         measured = _measure_between(session, *key, alone=by_itself, rails=rails)
         if not rails:  # launches go by the job's own interface
             calibrated[key] = measured
     except BenchError as error:
-        calibrated[key] = MeasuredLinks(remarks=(link_tools.not_measured(asked.transport, error.message),))
+        calibrated[key] = MeasuredLinks(diagnostics=(link_tools.not_measured(asked.transport, error.message),))
         measured = replace(calibrated[key], failure=error)
-    return replace(measured, remarks=(*measured.remarks, *_other_link_tools(session, asked)))
+    return replace(measured, diagnostics=(*measured.diagnostics, *_other_link_tools(session, asked)))
 
 
 def check_packet_sizes(session: BenchSession, nodes: int) -> None:
@@ -66,15 +66,15 @@ def check_packet_sizes(session: BenchSession, nodes: int) -> None:
     packet_size.check(surveyed, answers)
 
 
-def _lack(session: BenchSession, nodes: int, transport: Transport) -> str | None:
-    return link_tools.lack(transport, session.surveyed[:nodes])
+def _missing_tool(session: BenchSession, nodes: int, transport: Transport) -> str | None:
+    return link_tools.missing_tool(transport, session.surveyed[:nodes])
 
 
-def _other_link_tools(session: BenchSession, asked: Configuration) -> tuple[Remark, ...]:
+def _other_link_tools(session: BenchSession, asked: Configuration) -> tuple[Diagnostic, ...]:
     """Return what the links are not measured by besides, when measuring them is all that was asked for."""
     if asked.workload is not Workload.LINK or asked.transport.spec.rdma:
         return ()
-    missing = {each: _lack(session, asked.nodes, each) for each in Transport if each.spec.rdma}
+    missing = {each: _missing_tool(session, asked.nodes, each) for each in Transport if each.spec.rdma}
     return tuple(link_tools.not_measured(each, why) for each, why in missing.items() if why is not None)
 
 
@@ -91,8 +91,8 @@ def _measure_between(
     One node has none.
     """
     pairs = link.pairs(session.peers[:nodes])
-    if pairs and (why := _lack(session, nodes, transport)) is not None:
-        return MeasuredLinks(remarks=(link_tools.not_measured(transport, why),))
+    if pairs and (why := _missing_tool(session, nodes, transport)) is not None:
+        return MeasuredLinks(diagnostics=(link_tools.not_measured(transport, why),))
     if not pairs:
         return MeasuredLinks()
     measure = _by_perftest if transport.spec.rdma else partial(_by_iperf3, rails=rails)
@@ -164,7 +164,7 @@ def _ends(
 ) -> list[tuple[End, End]]:
     """Return both ends of each rail, which find each other by a TCP port of the rail's own."""
     surveyed = {each.node: each for each in session.surveyed}
-    within, traffic_class = session.means.tools.within, session.spec.roce.traffic_class
+    within, traffic_class = session.settings.tools.within, session.spec.roce.traffic_class
     one, other = (link_tools.ends(each, surveyed[each.name], transport, within) for each in (sender, receiver))
     return [
         (

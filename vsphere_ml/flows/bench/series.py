@@ -11,7 +11,7 @@ from vsphere_ml.bench.analysis.metric import metric
 from vsphere_ml.bench.launch import matrix
 from vsphere_ml.bench.launch.events import Launching, LaunchSkipped, Measured, Planning, PrecisionReached
 from vsphere_ml.bench.launch.matrix import is_same_configuration
-from vsphere_ml.bench.model.record import Cluster, Outcome, Remark, Workload
+from vsphere_ml.bench.model.record import Cluster, Diagnostic, Outcome, Workload
 from vsphere_ml.bench.probe import link_tools, survey
 from vsphere_ml.bench.probe.machines import machines
 from vsphere_ml.bench.proof.launch_context import MeasuredLinks
@@ -24,13 +24,13 @@ from vsphere_ml.flows.bench.launch import (
     LaunchSettings,
     SideMeasurements,
     clean_slate,
-    hindrance,
     in_each,
+    obstacle,
     refused_run,
     run_launch,
 )
-from vsphere_ml.flows.bench.links import Calibrated, check_packet_sizes, measure_again, where_possible, wire
-from vsphere_ml.flows.cluster.plan import look
+from vsphere_ml.flows.bench.links import Calibrated, check_packet_sizes, measure_again, measure_links, where_possible
+from vsphere_ml.flows.cluster.plan import read_site
 from vsphere_ml.flows.cluster.saved import digest
 from vsphere_ml.flows.guests import boot
 from vsphere_ml.flows.run_context import RunContext
@@ -59,7 +59,7 @@ class Benchmarked:
     folder: Path
     runs: tuple[Run, ...]
     errors: tuple[VsmlError, ...] = ()
-    not_made: tuple[PlannedLaunch, ...] = ()  # after guests could not be measured in any more
+    not_started: tuple[PlannedLaunch, ...] = ()  # after guests could not be measured in any more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +69,11 @@ class Benchmark:
     spec: ClusterSpec
     vcenter: VCenter
     guests: Guests
-    wish: BenchSpec
-    means: LaunchSettings
+    bench_spec: BenchSpec
+    settings: LaunchSettings
     folder: Path
-    tell: Listener
-    tell_bench: BenchListener
+    notify: Listener
+    notify_bench: BenchListener
     clock: Clock
     only: Collection[str] = ()
     playbooks: Sequence[Playbook] = ()
@@ -87,21 +87,21 @@ def bench(asked: Benchmark, open_session: Callable[[Benchmark], BenchSession] | 
     recorded = _recorded_runs(asked)
     session = (open_session or open_bench_session)(asked)
     resume.check_conditions(recorded, _conditions(session))
-    spec = where_possible(matrix.over_mpi(asked.wish, session.runtime), session)
+    spec = where_possible(matrix.over_mpi(asked.bench_spec, session.runtime), session)
     planned = matrix.plan(spec, recorded)
-    asked.tell_bench(Planning(launches=planned))
+    asked.notify_bench(Planning(launches=planned))
     to_make = [each for each in planned if each.done is None]
     for each in to_make:
-        if (why := hindrance(session, spec, each)) is not None:
-            asked.tell_bench(LaunchSkipped(launch=each, why=why.message))
+        if (why := obstacle(session, spec, each)) is not None:
+            asked.notify_bench(LaunchSkipped(launch=each, why=why.message))
     series = Series(
         launches=GuestLaunches(session, spec),
         vcenter=asked.vcenter,
         clock=asked.clock,
         folder=asked.folder,
-        enough=asked.means.enough_launches,
+        enough=asked.settings.enough_launches,
         repeats=spec.repeats,
-        tell=asked.tell_bench,
+        notify=asked.notify_bench,
         began=asked.clock.now(),
     )
     series.runs += [each.done for each in planned if each.done is not None]
@@ -111,7 +111,7 @@ def bench(asked: Benchmark, open_session: Callable[[Benchmark], BenchSession] | 
         folder=asked.folder,
         runs=tuple(series.runs),
         errors=tuple(series.errors),
-        not_made=tuple(left),
+        not_started=tuple(left),
     )
 
 
@@ -170,7 +170,7 @@ class GuestLaunches:
         return refused_run(self.session, self.spec, planned, error)
 
     def measure_links(self, asked: Configuration, calibrated: Calibrated) -> MeasuredLinks:
-        return wire(self.session, asked, calibrated)
+        return measure_links(self.session, asked, calibrated)
 
     def measure_again(self, link: tuple[int, Transport]) -> float | None:
         return measure_again(self.session, link)
@@ -189,7 +189,7 @@ class Series:
     folder: Path
     enough: Enough
     repeats: int
-    tell: BenchListener
+    notify: BenchListener
     began: float
     runs: list[Run] = field(default_factory=list)
     errors: list[VsmlError] = field(default_factory=list)
@@ -202,19 +202,19 @@ class Series:
         for number, each in enumerate(launches, start=1):
             stop = self._enough(each.configuration) if each.launch > 1 else None
             if stop is not None:
-                self.tell(PrecisionReached(launch=each, why=stop))
+                self.notify(PrecisionReached(launch=each, why=stop))
                 continue
             if (lost := self._find_lost_packets(each.configuration)) is not None:
                 self._keep(each, self.launches.refuse(each, lost), lost)
                 continue
             try:
                 clean = self.launches.clean()
-                self.tell(Launching(launch=each, number=number, of=len(launches)))
+                self.notify(Launching(launch=each, number=number, of=len(launches)))
             except VsmlError as error:
                 self._keep(each, self.launches.refuse(each, error), error)
                 return launches[number:]
             measurements = SideMeasurements(
-                clean=clean, wire=partial(self.measure_links, each.configuration), cpu_times=self.cpu_times
+                clean=clean, measured=partial(self.measure_links, each.configuration), cpu_times=self.cpu_times
             )
             self._keep(each, *self.launches.run(each, measurements))
         self._measure_links_again()
@@ -267,8 +267,8 @@ class Series:
             return run
         what = "this configuration" if stop is Stop.PRECISE else "any configuration"
         message = f"launch {launch.launch} of at most {self.repeats}; {what} is not launched again: {stop.value}"
-        diagnostic = Remark(code="bench.launches-suffice", target=run.run_id, message=message)
-        return replace(run, remarks=(*run.remarks, diagnostic))
+        diagnostic = Diagnostic(code="bench.precision-reached", target=run.run_id, message=message)
+        return replace(run, diagnostics=(*run.diagnostics, diagnostic))
 
     def measure_links(self, asked: Configuration) -> MeasuredLinks:
         """Return what the nodes have between them; a launch that went well is kept though its wire tells nothing."""
@@ -277,7 +277,7 @@ class Series:
         except (BenchError, GuestError) as error:
             if asked.workload is Workload.LINK:
                 raise
-            return MeasuredLinks(remarks=(link_tools.not_measured(asked.transport, error.message),))
+            return MeasuredLinks(diagnostics=(link_tools.not_measured(asked.transport, error.message),))
 
     def cpu_times(self, nodes: Collection[str], seconds: float) -> Mapping[str, CpuTimes]:
         """Return what vCenter tells; a launch that went well is kept though vCenter does not answer any more."""
@@ -291,7 +291,7 @@ class Series:
         if run.outcome is Outcome.COMPLETE and run.configuration.workload is not Workload.LINK:
             self.made.append(run)
         store.write(run, self.folder)
-        self.tell(Measured(launch=launch, run=run))
+        self.notify(Measured(launch=launch, run=run))
         self.errors += [error] if error else []
 
 
@@ -301,14 +301,14 @@ def _link_key(asked: Configuration) -> tuple[int, Transport]:
 
 def open_bench_session(asked: Benchmark) -> BenchSession:
     """Return where the launches go to; raises the first thing that stands in their way, before anything is written."""
-    spec, guests, clock, settings = asked.spec, asked.guests, asked.clock, asked.means
-    run = RunContext(spec, asked.vcenter, asked.tell, clock)
-    site = look(run, why="first")
+    spec, guests, clock, settings = asked.spec, asked.guests, asked.clock, asked.settings
+    run = RunContext(spec, asked.vcenter, asked.notify, clock)
+    site = read_site(run, why="first")
     found = boot.wait_ready(run, site, guests, boot.start_deadline(0.0, clock), only=asked.only)
     for error in found.errors.values():
         raise error
     places = _choose_places(found.places, asked)
-    peers = tuple(Peer(name=place.name, address=place.address, slots=asked.wish.slots) for place in places)
+    peers = tuple(Peer(name=place.name, address=place.address, slots=asked.bench_spec.slots) for place in places)
     probes = survey.probes(settings.tools)
     answers = in_each(
         guests, places, lambda shell: survey.read(shell.name, shell.ask(probes), settings.tools.rdma_device)
@@ -321,8 +321,8 @@ def open_bench_session(asked: Benchmark) -> BenchSession:
         spec=spec,
         guests=guests,
         clock=clock,
-        tell=asked.tell_bench,
-        means=settings,
+        notify=asked.notify_bench,
+        settings=settings,
         places=places,
         peers=survey.peers_on_interface(surveyed, peers, interface),
         cluster=Cluster(
@@ -333,7 +333,7 @@ def open_bench_session(asked: Benchmark) -> BenchSession:
         ),
         machines=machines(site, {place.name: found.vms[place.name] for place in places}),
         surveyed=surveyed,
-        runtime=survey.runtime(surveyed, settings.tools, _needs(asked.wish)),
+        runtime=survey.runtime(surveyed, settings.tools, _needs(asked.bench_spec)),
         interface=interface,
         folder=asked.folder,
     )
@@ -341,7 +341,7 @@ def open_bench_session(asked: Benchmark) -> BenchSession:
 
 def _choose_places(places: Sequence[GuestPlace], asked: Benchmark) -> tuple[GuestPlace, ...]:
     """Return the nodes of the largest launch; NotPossible `bench.too-few-nodes` when there are not so many."""
-    wanted = max(asked.wish.nodes)
+    wanted = max(asked.bench_spec.nodes)
     if len(places) < wanted:
         raise NotPossible(
             f"{wanted} nodes are asked for, and the cluster file has {len(places)}",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PEEK_S = 3.0  # how long a guest is left alone between two looks
 LEAVE_S = 60.0  # at a Ctrl-C: for the guest to answer what it was just told
 GRACE_S = 60.0  # after a job's limit and its killing, before it is given up
-LOOK_AFTER_S = remote_job.FORGOTTEN_MIN * 60 / 4
+REFRESH_S = remote_job.FORGOTTEN_MIN * 60 / 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Watch:
     job: Job
     enough: Enough
     clock: Clock
-    tell: BenchListener
+    notify: BenchListener
     offset: int = 0
     step_s: list[float] = field(default_factory=list)
     printed: dict[str, int] = field(default_factory=dict)  # bytes that are known, of each output to be shown
@@ -66,7 +66,7 @@ class Watch:
     def until_end(self, guests: Guests, first: GuestPlace, start: Callable[[Shell], int]) -> JobEnded:
         """Start the job and return how it ended. A Ctrl-C is raised as soon as nothing more is started.
 
-        `start` returns the pid of what lives as long as the job's script. Raises BenchError `bench.overdue` when the
+        `start` returns the pid of what lives as long as the job's script. Raises BenchError `bench.timeout` when the
         job outlived its limit, whatever its guest does; `bench.no-status` when it ended without a status.
         """
         watching: Future[JobEnded] = Future()
@@ -108,7 +108,7 @@ class Watch:
             ) from error
 
     def _follow(self, shell: Shell, pid: int) -> JobEnded:
-        began = looked_after = self.clock.now()
+        began = refreshed = self.clock.now()
         gone = False
         while not self.left.is_set():
             seen = remote_job.peek(shell, self.job, pid, self.offset, PEEK_S, printed=self.printed)
@@ -123,22 +123,22 @@ class Watch:
             gone = seen.gone
             now = self.clock.now()
             self._suffice(shell, now - began)
-            if now - looked_after > LOOK_AFTER_S:
-                remote_job.look_after(shell, self.job)
-                looked_after = now
+            if now - refreshed > REFRESH_S:
+                remote_job.refresh_files(shell, self.job)
+                refreshed = now
         return LEFT
 
     def _overdue(self) -> BenchError:
         return BenchError(
             f"{self.job.nodes[0].name}: the benchmark has not ended "
             f"{remote_job.KILL_S + GRACE_S:g} s after its limit of {self.job.limit_s:g} s; {self._last_seen()}",
-            code="bench.overdue",
+            code="bench.timeout",
             target=self.job.nodes[0].name,
             hint=f"vsml ssh {self.job.nodes[0].name}",
         )
 
     def _no_status(self, shell: Shell) -> BenchError:
-        faults = remote_job.troubles(shell, self.job)
+        faults = remote_job.reported_faults(shell, self.job)
         why = f": {'; '.join(faults)}" if faults else ""
         return BenchError(
             f"{self.job.nodes[0].name}: the benchmark's script ended and left no exit status{why}; {self._last_seen()}",
@@ -168,7 +168,7 @@ class Watch:
         self.sizes += len(sizes)
         if steps or sizes:
             self.seen = self.clock.now()
-            self.tell(Stepped(configuration=self.job.configuration, step_s=steps, sizes_bytes=sizes))
+            self.notify(Stepped(configuration=self.job.configuration, step_s=steps, sizes_bytes=sizes))
 
     def _show(self, name: str, new: remote_job.OutputPiece, *, ended: bool) -> None:
         """Tell whole lines, and at the end the last one whatever it ends with."""
@@ -179,7 +179,7 @@ class Watch:
         texts = [f"[{left_out} bytes left out]"] if left_out else []
         texts += _lines(shown)
         if texts:
-            self.tell(RankOutput(lines=tuple(texts)))
+            self.notify(RankOutput(lines=tuple(texts)))
 
     def _suffice(self, shell: Shell, elapsed_s: float) -> None:
         """Tell the job to stop when its steps are known well enough, or its time is up."""

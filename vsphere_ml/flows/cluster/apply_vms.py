@@ -11,7 +11,7 @@ from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY
 from vsphere_ml.core.placement.backing import start_order
 from vsphere_ml.core.plan.changes import CloneVm, MarkVm, MoveToFolder, MoveToPool, PowerOn, SetSettings, subject
 from vsphere_ml.core.plan.deletions import deleted_vms, stopped_vms
-from vsphere_ml.core.plan.describe import lacks_of
+from vsphere_ml.core.plan.describe import drift_of
 from vsphere_ml.core.plan.diff import diff
 from vsphere_ml.flows.cluster.report import NotApplied
 
@@ -43,7 +43,7 @@ def act(spec: ClusterSpec, todo: PlacedPlan, vcenter: VCenter, walk: PlanExecuto
     walk.start_after = start_order(todo.placement.placements, todo.inventory)
     walk.carry_out(each for each in todo.plan.changes if subject(each) not in going)
     walk.restart_unchanged()
-    return tuple(check.dropped)
+    return tuple(check.not_applied)
 
 
 def delete(changes: Sequence[Change], vcenter: VCenter, walk: PlanExecutor) -> None:
@@ -61,20 +61,20 @@ class _Check:
 
     readback: _Readback
     walk: PlanExecutor
-    told: Counter[str] = field(default_factory=Counter)
-    dropped: list[NotApplied] = field(default_factory=list)
+    attempts: Counter[str] = field(default_factory=Counter)
+    not_applied: list[NotApplied] = field(default_factory=list)
 
     def __call__(self, vms: Collection[str]) -> Mapping[str, tuple[Change, ...]]:
-        return {vm: changes for vm, changes in self.readback.lacking(vms).items() if self._hopeful(vm, changes)}
+        return {vm: changes for vm, changes in self.readback.pending(vms).items() if self._hopeful(vm, changes)}
 
     def _hopeful(self, vm: str, changes: tuple[Change, ...]) -> bool:
         gone = any(isinstance(change, CloneVm) for change in changes)
-        if gone or self.told[vm] == _ROUNDS:
-            gaps = tuple(missing for change in changes for missing in lacks_of(change))
+        if gone or self.attempts[vm] == _ROUNDS:
+            gaps = tuple(missing for change in changes for missing in drift_of(change))
             self.walk.give_up(vm, "; ".join(gaps))
-            self.dropped.append(NotApplied(vm=vm, lacks=gaps))
+            self.not_applied.append(NotApplied(vm=vm, drift=gaps))
             return False
-        self.told[vm] += 1
+        self.attempts[vm] += 1
         return True
 
 
@@ -90,7 +90,7 @@ class _Readback:
         # VMs whose NICs are known, to tell the same MAC on two of them
         self._known: dict[VmRef, Vm] = {vm.ref: vm for vm in todo.inventory.vms if vm.settings is not None}
 
-    def lacking(self, vms: Collection[str]) -> dict[str, tuple[Change, ...]]:
+    def pending(self, vms: Collection[str]) -> dict[str, tuple[Change, ...]]:
         """Return what these VMs lack before they may be powered on; nothing for one that is whole."""
         found: dict[str, tuple[Change, ...]] = {}
         for change in self._changes(vms):
@@ -106,27 +106,32 @@ class _Readback:
         self._known.update({vm.ref: vm for vm in seen})
         ours = {vm.name: vm for vm in seen if is_marked(vm, self._spec.name) or cut_short(vm, self._spec.name)}
         placements = tuple(
-            replace(placement, standing=ours.get(placement.node.name))
+            replace(placement, existing=ours.get(placement.node.name))
             for placement in self._placement.placements
             if placement.node.name in vms
         )
         site = replace(self._site, vms=tuple(self._known.values()))
         yield from diff(self._spec, replace(self._placement, placements=placements), site, self._first_boots).changes
         yield from (
-            change for placement in placements if placement.node.name in self._new for change in self._untold(placement)
+            change
+            for placement in placements
+            if placement.node.name in self._new
+            for change in self._missing_first_boot(placement)
         )
 
-    def _untold(self, placement: NodePlacement) -> Iterator[Change]:
+    def _missing_first_boot(self, placement: NodePlacement) -> Iterator[Change]:
         """Yield what brings a new VM the first boot data that its clone was given and does not have."""
         first_boot, there = (
             self._first_boots.get(placement.node.name),
-            placement.standing.settings if placement.standing else None,
+            placement.existing.settings if placement.existing else None,
         )
         if first_boot is None or there is None:
             return
         others = {ADDRESS_KEY, *placement.target.extra_config}  # the file's own settings win
         keys = {key: value for key, value in first_boot.keys.items() if value and key not in others}
-        missing = tuple(f"{key} is not what it was told" for key in keys if there.extra_config.get(key) != keys[key])
+        missing = tuple(
+            f"{key} has another value than requested" for key in keys if there.extra_config.get(key) != keys[key]
+        )
         if missing:
             target = replace(placement.target, extra_config={**keys, **placement.target.extra_config})
-            yield SetSettings(vm=placement.node.name, target=target, lacks=missing)
+            yield SetSettings(vm=placement.node.name, target=target, drift=missing)

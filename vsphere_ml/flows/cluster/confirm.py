@@ -53,7 +53,7 @@ def agree(  # noqa: PLR0917
         todo = fresh
     raise NotPossible(
         f"the site changed each time between plan and action, {_TIMES} times in a row",
-        code="plan.unsettled",
+        code="plan.keeps-changing",
         target=cluster,
         hint="see in vCenter's recent tasks who works there, and run the command again afterwards",
     )

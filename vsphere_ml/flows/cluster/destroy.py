@@ -12,7 +12,7 @@ from vsphere_ml.core.ports.events import Acting
 from vsphere_ml.flows.cluster.apply_vms import delete
 from vsphere_ml.flows.cluster.confirm import agree
 from vsphere_ml.flows.cluster.executor import ApplyLimits, PlanExecutor
-from vsphere_ml.flows.cluster.plan import Planned, look
+from vsphere_ml.flows.cluster.plan import Planned, read_site
 from vsphere_ml.flows.cluster.report import Report
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def destroy(
     walk = PlanExecutor(run.vcenter, run.notify, clock, rate or ApplyLimits())
 
     def planned(why: str, names: Collection[str] = only) -> Planned:
-        inventory = look(run, why=why, devices=False)
+        inventory = read_site(run, why=why, devices=False)
         return Planned(plan=plan_destroy(spec, inventory, only=names), inventory=inventory)
 
     def again(before: Planned) -> Planned:
@@ -51,18 +51,18 @@ def destroy(
         seconds = clock.now() - begun
 
     first = planned("first")
-    todo, acted = (
+    todo, applied = (
         (first, False)
         if dry_run
         else agree(first, again, lambda found: approve(found.plan), carry_out, run.vcenter, spec.name)
     )
-    left = planned("again", ()).plan if acted else None
+    left = planned("again", ()).plan if applied else None
     return Report(
         command="destroy",
         cluster=spec.name,
         plan=todo.plan,
-        acted=acted,
-        lacking=todo.plan if left is None else _still_there(left, only),
+        applied=applied,
+        pending=todo.plan if left is None else _still_there(left, only),
         remaining=() if left is None or not only else _other_vms(left, only),
         only=tuple(only),
         outcomes=tuple(walk.outcomes),

@@ -69,7 +69,7 @@ def _parts(changes: Iterable[Change]) -> Iterator[tuple[Change, ...]]:
 
 @dataclass(slots=True)
 class _Running:
-    ticket: TaskHandle
+    task: TaskHandle
     change: Change
     rest: deque[Change]  # what follows on the same VM
     since: float
@@ -88,9 +88,9 @@ class PlanExecutor:
     """Carries out changes, in one go or in several; what failed is remembered from one to the next."""
 
     vcenter: VCenter
-    tell: Listener
+    notify: Listener
     clock: Clock
-    pace: ApplyLimits
+    limits: ApplyLimits
     outcomes: list[Outcome] = field(default_factory=list)
     in_flight: dict[int, _Running] = field(default_factory=dict)
     check: Check = _nothing  # says what VMs that are about to be powered on still lack
@@ -156,7 +156,7 @@ class PlanExecutor:
         self.unstarted = {change.vm for change in part if isinstance(change, PowerOn)}
         waiting = deque(self._checked(_chains(part)))
         while waiting or self.in_flight:
-            while len(self.in_flight) < self.pace.parallel and (chain := self._next(waiting)) is not None:
+            while len(self.in_flight) < self.limits.parallel and (chain := self._next(waiting)) is not None:
                 self._begin(chain)
             if self.in_flight:
                 waiting.extendleft(reversed(self._checked(self._settle())))
@@ -197,24 +197,24 @@ class PlanExecutor:
         task = self.vcenter.start(change)
         self.in_flight[task.id] = _Running(task, change, rest, since)
         self.beginning = None
-        self.tell(Started(change=change))
+        self.notify(Started(change=change))
 
     def _settle(self) -> list[deque[Change]]:
         """Wait for news; return the chains that can go on."""
-        tasks = [run.ticket for run in self.in_flight.values()]
-        updates = self.vcenter.wait(tasks, self._patience())
+        tasks = [run.task for run in self.in_flight.values()]
+        updates = self.vcenter.wait(tasks, self._next_timeout())
         going_on = [chain for update in updates if (chain := self._take(update)) is not None]
         self._give_up_overdue()
         return going_on
 
     def _take(self, update: Update) -> deque[Change] | None:
-        run = self.in_flight.get(update.ticket.id)
+        run = self.in_flight.get(update.task.id)
         if run is None:
             return None
         if not update.done:
             self._note_progress(run, update.percent)
             return None
-        del self.in_flight[update.ticket.id]
+        del self.in_flight[update.task.id]
         if update.error is not None:
             self._fail(run, update.error)
             return None
@@ -222,24 +222,24 @@ class PlanExecutor:
             self.unstarted.discard(run.change.vm)
         seconds = self.clock.now() - run.since
         self.outcomes.append(Done(change=run.change, seconds=seconds))
-        self.tell(Finished(change=run.change, seconds=seconds))
+        self.notify(Finished(change=run.change, seconds=seconds))
         return run.rest or None
 
     def _note_progress(self, run: _Running, percent: int | None) -> None:
         if percent is not None and percent != run.percent:
             run.percent = percent
-            self.tell(Progressed(change=run.change, percent=percent))
+            self.notify(Progressed(change=run.change, percent=percent))
 
     def _fail(self, run: _Running, error: VsmlError) -> None:
         self.outcomes.append(Undone(change=run.change, error=error))
-        self.tell(Failed(change=run.change, error=error))
+        self.notify(Failed(change=run.change, error=error))
         self._lose(run.change, f"{describe(run.change)} failed")
         for change in run.rest:
             self._leave_out(change, f"{describe(run.change)} failed")
 
     def _leave_out(self, change: Change, because: str) -> None:
         self.outcomes.append(Untried(change=change, because=because))
-        self.tell(Skipped(change=change, because=because))
+        self.notify(Skipped(change=change, because=because))
         self._lose(change, because)
 
     def _lose(self, change: Change, because: str) -> None:
@@ -262,16 +262,16 @@ class PlanExecutor:
             return "fewer than two of its VMs are there"
         return next((because for lost, because in self.lost if _needs(change, lost)), None)
 
-    def _patience(self) -> float:
+    def _next_timeout(self) -> float:
         now = self.clock.now()
-        return max(0.0, min(run.since + self.pace.limit(run.change) - now for run in self.in_flight.values()))
+        return max(0.0, min(run.since + self.limits.limit(run.change) - now for run in self.in_flight.values()))
 
     def _give_up_overdue(self) -> None:
         now = self.clock.now()
         for run in tuple(self.in_flight.values()):
-            if now - run.since >= self.pace.limit(run.change):
-                del self.in_flight[run.ticket.id]
-                self._fail(run, _timeout_error(run.change, self.pace.limit(run.change)))
+            if now - run.since >= self.limits.limit(run.change):
+                del self.in_flight[run.task.id]
+                self._fail(run, _timeout_error(run.change, self.limits.limit(run.change)))
 
 
 _PAIR = 2

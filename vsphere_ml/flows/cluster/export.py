@@ -28,7 +28,7 @@ def guests(spec: ClusterSpec, inventory: Inventory | None, of_guests: Guests) ->
 
 
 def _guest(node: NodeSpec, address: str | None) -> InventoryGuest:
-    gpu = node.gpu.device if node.gpu.whole else node.gpu.profile
+    gpu = node.gpu.device if node.gpu.is_passthrough else node.gpu.profile
     values: dict[str, str | int] = {"vsml_gpu": gpu, "vsml_gpu_kind": node.gpu.kind.value, "vsml_gpus": node.gpu.count}
     if node.roce_address is not None:
         values["vsml_roce_address"] = ",".join((node.roce_address, *node.more_roce_addresses))

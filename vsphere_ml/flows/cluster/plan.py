@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # Told although every node has a placement. A host whose GPUs are not in MIG mode, or not handed through, is of another
 # use.
-_TOLD = frozenset({HostConfigKind.GRAPHICS, HostConfigKind.SRIOV})
+_REPORTED = frozenset({HostConfigKind.GRAPHICS, HostConfigKind.SRIOV})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +82,10 @@ def plan(
 
     With `ready`, hosts may be changed as far as the spec asks; without it they are taken as they are.
     """
-    inventory = look(run, why=why)
-    spec = replace(run.spec, host_config=ready.session.wish(run.spec.host_config) if ready else HostConfigSpec())
+    inventory = read_site(run, why=why)
+    spec = replace(
+        run.spec, host_config=ready.session.supported_config(run.spec.host_config) if ready else HostConfigSpec()
+    )
     if ready is not None:
         inventory = ready.in_service(inventory)
     solution = _solve_placement(spec, inventory)
@@ -91,7 +93,7 @@ def plan(
     findings = (
         each.finding
         for each in missing_prerequisites.missing_prerequisites(spec, inventory, new=True)
-        if each.kind in _TOLD
+        if each.kind in _REPORTED
     )
     hosts = ready.plans(inventory, placement) if ready else ()
     made = _with_deletions(diff(spec, placement, inventory, first_boots), spec, inventory)
@@ -116,11 +118,11 @@ def _solve_placement(spec: ClusterSpec, inventory: Inventory) -> Solution:
         ) from None
 
 
-def look(run: RunContext, *, why: str, devices: bool = True, tasks: bool = False) -> Inventory:
+def read_site(run: RunContext, *, why: str, devices: bool = True, tasks: bool = False) -> Inventory:
     """Return the site as it is now, without the hosts' devices when these are not asked for; tell how long it took."""
     run.notify(ReadingInventory(why=why))
     begun = run.clock.now()
-    inventory = run.vcenter.look(replace(scope(run.spec), devices=devices, tasks=tasks))
+    inventory = run.vcenter.read_site(replace(scope(run.spec), devices=devices, tasks=tasks))
     run.notify(InventoryRead(hosts=len(inventory.hosts), vms=len(inventory.vms), seconds=run.clock.now() - begun))
     return inventory
 
@@ -133,7 +135,7 @@ def scope(spec: ClusterSpec) -> Scope:
         cluster=spec.location.cluster,
         owner=spec.name,
         vms=frozenset({source, *(node.name for node in (*spec.nodes, *spec.left_out))}),
-        direct_path=any(node.gpu.whole for node in spec.nodes),
+        direct_path=any(node.gpu.is_passthrough for node in spec.nodes),
         pvrdma=any(node.nic.kind.traits.paravirtual for node in spec.nodes),
         roce=spec.roce.of_hosts,
         port_groups=frozenset(
@@ -142,7 +144,7 @@ def scope(spec: ClusterSpec) -> Scope:
             for name in (node.port_group, node.nic.port_group)
             if name is not None
         ),
-        vgpus=any(not node.gpu.whole and node.gpu.count > VGPUS_PER_VM for node in spec.nodes),
+        vgpus=any(not node.gpu.is_passthrough and node.gpu.count > VGPUS_PER_VM for node in spec.nodes),
         customizations=spec.guest.customization_spec is not None,
     )
 

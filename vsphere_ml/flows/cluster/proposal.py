@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.flows.cluster.plan import PlacedPlan, plan
-from vsphere_ml.flows.guests.guest_phase import foresee
+from vsphere_ml.flows.guests.guest_phase import plan_guest_phase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,7 @@ class GuestConfig:
 
     first_boots: Mapping[str, FirstBoot]
     phase: GuestPhase | None = None
-    left_alone: str = ""  # why there is no phase
+    skipped_guests: str = ""  # why there is no phase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Proposal(PlacedPlan):
     """
 
     guests: GuestPlan | None = None
-    left_alone: str = ""
+    skipped_guests: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.plan) or (self.guests is not None and bool(self.guests.concerned))
@@ -57,12 +57,12 @@ def propose(
     if before is not None and before.plan.stages == placed.plan.stages:
         guests = before.guests
     else:
-        guests = foresee(run.spec, placed, run.vcenter, given.phase) if given.phase else None
+        guests = plan_guest_phase(run.spec, placed, run.vcenter, given.phase) if given.phase else None
     return Proposal(
         plan=placed.plan,
         inventory=placed.inventory,
         solution=placed.solution,
         first_boots=placed.first_boots,
         guests=guests,
-        left_alone=given.left_alone,
+        skipped_guests=given.skipped_guests,
     )

@@ -14,7 +14,7 @@ from vsphere_ml.core.ports.events import Acting
 from vsphere_ml.flows.cluster.apply_vms import act
 from vsphere_ml.flows.cluster.confirm import agree
 from vsphere_ml.flows.cluster.executor import ApplyLimits, PlanExecutor
-from vsphere_ml.flows.cluster.plan import Compared, PlacedPlan, compare, look, plan
+from vsphere_ml.flows.cluster.plan import Compared, PlacedPlan, compare, plan, read_site
 from vsphere_ml.flows.cluster.proposal import GuestConfig, Proposal, propose
 from vsphere_ml.flows.cluster.report import NotApplied, Report
 from vsphere_ml.flows.cluster.restart import Restarts
@@ -84,10 +84,10 @@ def provision(
     first = proposed("first")
     if task.dry_run:
         return _unchanged_report(spec, first)
-    todo, acted = agree(
+    todo, applied = agree(
         first, lambda before: proposed("before acting", before), approve, made.act, run.vcenter, spec.name
     )
-    return made.report(todo) if acted else _unchanged_report(spec, todo)
+    return made.report(todo) if applied else _unchanged_report(spec, todo)
 
 
 @dataclass(slots=True)
@@ -99,7 +99,7 @@ class _Provision:
     walk: PlanExecutor
     ready: HostConfiguration | None = None
     hosts: tuple[HostOutcome, ...] = ()
-    dropped: tuple[NotApplied, ...] = ()
+    not_applied: tuple[NotApplied, ...] = ()
     seconds: float = 0.0
     last: Compared | None = None
     guests: Configured | None = None
@@ -109,7 +109,7 @@ class _Provision:
         if todo.plan:
             placed = self._made_ready(todo)
             self.run.notify(Acting(plan=placed.plan))
-            self.dropped = act(self.run.spec, placed, self.run.vcenter, self.walk)
+            self.not_applied = act(self.run.spec, placed, self.run.vcenter, self.walk)
         inventory = self._compare_again()
         if todo.plan:
             inventory = self._restart_misplaced(inventory)
@@ -120,7 +120,7 @@ class _Provision:
             )
 
     def _compare_again(self) -> Inventory:
-        inventory = look(self.run, why="again")
+        inventory = read_site(self.run, why="again")
         self.last = compare(self.run.spec, inventory)
         return inventory
 
@@ -130,7 +130,7 @@ class _Provision:
         customized = frozenset(name for name, each in first_boots if each.customization is not None)
         restarts = Restarts(self.run.spec, self.run.vcenter, self.walk, customized)
         while self.last is not None and (nodes := restarts.due(self.last.plan)):
-            self.dropped += restarts.carry_out(nodes, inventory)
+            self.not_applied += restarts.carry_out(nodes, inventory)
             inventory = self._compare_again()
         return inventory
 
@@ -154,15 +154,15 @@ class _Provision:
             command="provision",
             cluster=self.run.spec.name,
             plan=todo.plan,
-            acted=True,
-            lacking=self.last.plan,
+            applied=True,
+            pending=self.last.plan,
             only=self.run.spec.only_names,
             outcomes=tuple(self.walk.outcomes),
-            dropped=self.dropped,
+            not_applied=self.not_applied,
             placement_error=self.last.placement_error,
             seconds=self.seconds,
             guests=self.guests,
-            left_alone=todo.left_alone,
+            skipped_guests=todo.skipped_guests,
             hosts=self.hosts,
         )
 
@@ -173,11 +173,11 @@ def _unchanged_report(spec: ClusterSpec, found: Proposal) -> Report:
         command="provision",
         cluster=spec.name,
         plan=found.plan,
-        acted=False,
-        lacking=found.plan,
+        applied=False,
+        pending=found.plan,
         only=spec.only_names,
-        guests=None if seen is None else Configured(plan=seen, acted=False, guests=seen.guests),
-        left_alone=found.left_alone,
+        guests=None if seen is None else Configured(plan=seen, applied=False, guests=seen.guests),
+        skipped_guests=found.skipped_guests,
     )
 
 
@@ -196,7 +196,7 @@ def _refuse_more(spec: ClusterSpec, fresh: PlacedPlan, todo: Proposal) -> None:
     if more:
         raise NotPossible(
             "the hosts are ready, and the plan for the VMs has become another one",
-            code="plan.unsettled",
+            code="plan.keeps-changing",
             target=spec.name,
             hint="run the same command again, and look at the new plan",
             details=tuple(describe(change) for change in more),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.plan.changes import DeleteVm, PowerOn, subject
-from vsphere_ml.core.plan.describe import describe, is_off, lacks_in, object_name
+from vsphere_ml.core.plan.describe import describe, drift_in, is_off, object_name
 from vsphere_ml.core.plan.outcome import Done, Undone, Untried, left_off
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class NotApplied:
     """A VM that was not powered on, because vCenter took what it was told and did not keep it."""
 
     vm: str
-    lacks: tuple[str, ...]
+    drift: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,14 +36,14 @@ class Report:
     command: str  # provision, destroy
     cluster: str
     plan: Plan  # as it was shown last
-    acted: bool  # false: nothing to do, only asked for a plan, or declined
-    lacking: Plan  # what a fresh look still lacks
+    applied: bool  # false: nothing to do, only asked for a plan, or declined
+    pending: Plan  # what a fresh look still lacks
     outcomes: tuple[Outcome, ...] = ()
-    dropped: tuple[NotApplied, ...] = ()
+    not_applied: tuple[NotApplied, ...] = ()
     placement_error: VsmlError | None = None  # why, after acting, nodes have no placement any more
     seconds: float = 0.0  # from the first change to the last
     guests: Configured | None = None  # None: left alone
-    left_alone: str = ""  # why
+    skipped_guests: str = ""  # why
     hosts: tuple[HostOutcome, ...] = ()  # that were made ready before
     only: tuple[str, ...] = ()  # nodes, or VMs to destroy, that alone were asked for; none: the whole cluster
     remaining: tuple[str, ...] = ()  # VMs that the cluster still has when only some were destroyed
@@ -62,15 +62,15 @@ class Report:
 
     @property
     def placements(self) -> tuple[NodePlacement, ...]:
-        return self.lacking.placements or self.plan.placements
+        return self.pending.placements or self.plan.placements
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return self.lacking.notes or self.plan.notes
+        return self.pending.notes or self.plan.notes
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return self.lacking.findings if self.acted else self.plan.findings
+        return self.pending.findings if self.applied else self.plan.findings
 
     @property
     def drift(self) -> tuple[Finding, ...]:
@@ -90,7 +90,7 @@ class Report:
     @property
     def errors(self) -> tuple[VsmlError, ...]:
         """Return what makes this run a partial failure: the site's error before the guests'."""
-        if not self.acted and (self.plan or not self.degraded):
+        if not self.applied and (self.plan or not self.degraded):
             return ()
         return tuple(each for each in (self._site_error, self._guests_error) if each is not None)
 
@@ -101,12 +101,12 @@ class Report:
 
     @property
     def _incomplete(self) -> bool:
-        return bool(self.lacking or self.placement_error is not None or self.failed)
+        return bool(self.pending or self.placement_error is not None or self.failed)
 
     @property
     def degraded(self) -> tuple[Finding, ...]:
         """The nodes that run on other devices than they were set up for."""
-        return self.lacking.degraded
+        return self.pending.degraded
 
     @property
     def _guests_error(self) -> VsmlError | None:
@@ -150,10 +150,10 @@ class Report:
         for left in self.left_out:
             if isinstance(left.change, DeleteVm):
                 answers.setdefault(left.change.vm, []).append(left.because)
-        for drop in self.dropped:
-            answers[drop.vm] = [f"not powered on; vCenter did not keep what it was told: {'; '.join(drop.lacks)}"]
+        for drop in self.not_applied:
+            answers[drop.vm] = [f"not powered on; vCenter did not apply: {'; '.join(drop.drift)}"]
         explained = frozenset(answers)
-        for thing, missing in lacks_in(self.lacking.changes):
+        for thing, missing in drift_in(self.pending.changes):
             if thing not in explained:
                 answers.setdefault(thing, []).append(missing)
         for each in self.degraded:

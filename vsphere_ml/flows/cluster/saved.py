@@ -80,7 +80,7 @@ def load(text: str, file: str) -> SavedPlan:
         raise _unreadable_error(file, f"its schema is {document['schema']}, this vsml reads {SCHEMA}")
     missing = sorted(_FIELDS - document.keys())
     if missing:
-        raise _unreadable_error(file, f"it lacks {', '.join(missing)}")
+        raise _unreadable_error(file, f"keys are missing: {', '.join(missing)}")
     texts = {key: document[key] for key in ("cluster", "spec", "site")}
     stages = document["stages"]
     only = document.get("only", [])
@@ -154,11 +154,11 @@ def guests_of(plan: GuestPlan | None) -> Json:
     return {
         "playbooks": [{"name": book.name, "digest": book.digest} for book in plan.playbooks],
         "after_boot": list(plan.after_boot),
-        "unasked": [guest.node for guest in plan.unasked],
-        "lacking": {
-            guest.node: [f"{each.playbook}: {outcome.step}" for each in guest.convergences for outcome in each.lacking]
+        "unreachable": [guest.node for guest in plan.unreachable],
+        "pending": {
+            guest.node: [f"{each.playbook}: {outcome.step}" for each in guest.convergences for outcome in each.pending]
             for guest in plan.guests
-            if guest.lacks
+            if guest.is_pending
         },
     }
 
@@ -170,14 +170,14 @@ def _guest_differences(saved: Json, fresh: Json) -> Iterator[str]:
         return
     if saved.get("playbooks") != fresh["playbooks"]:
         yield "the playbooks were changed since"
-    for key, what in (("after_boot", "guests that boot first"), ("unasked", "guests that cannot be asked")):
+    for key, what in (("after_boot", "guests that boot first"), ("unreachable", "guests that cannot be asked")):
         if saved.get(key) != fresh[key]:
             yield f"{what}: {_words(fresh[key])} now, {_words(saved.get(key))} in the plan"
-    before, now = saved.get("lacking"), fresh["lacking"]
+    before, now = saved.get("pending"), fresh["pending"]
     if isinstance(before, dict) and isinstance(now, dict):
         for node in sorted({*before, *now}):
             if before.get(node) != now.get(node):
-                yield f"{node} lacks {_words(now.get(node))} now, {_words(before.get(node))} in the plan"
+                yield f"{node} needs {_words(now.get(node))} now, {_words(before.get(node))} in the plan"
 
 
 def _words(value: Json) -> str:
@@ -188,7 +188,7 @@ def _placement_fields(placement: NodePlacement) -> Json:
     """Return a placement without the picture of the VM that stands there."""
     fields = _fields(placement)
     return {
-        **{key: value for key, value in fields.items() if key not in {"standing", "target"}},
+        **{key: value for key, value in fields.items() if key not in {"existing", "target"}},
         "node": placement.node.name,
     }
 

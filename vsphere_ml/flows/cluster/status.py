@@ -11,8 +11,8 @@ from vsphere_ml.core.model.locality import farthest_apart
 from vsphere_ml.core.model.marks import cut_short, is_marked, node_of
 from vsphere_ml.core.model.placement import Locality
 from vsphere_ml.core.plan.changes import subject
-from vsphere_ml.core.plan.describe import lacks_in
-from vsphere_ml.flows.cluster.plan import compare, look
+from vsphere_ml.core.plan.describe import drift_in
+from vsphere_ml.flows.cluster.plan import compare, read_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,7 @@ class NodeStatus:
     nics: tuple[PciAddress, ...] = ()
     locality: Locality = Locality.UNKNOWN
     placement: NodePlacement | None = None  # None: no placement was found
-    lacks: tuple[str, ...] = ()
+    drift: tuple[str, ...] = ()
 
     @property
     def nic(self) -> PciAddress | None:
@@ -53,9 +53,9 @@ class NodeStatus:
         return next(iter(self.nics), None)
 
     @property
-    def whole(self) -> bool:
+    def matches_file(self) -> bool:
         """Whether the node runs and was seen to lack nothing; without a placement nobody can tell."""
-        return self.state is NodeState.RUNNING and self.placement is not None and not self.lacks
+        return self.state is NodeState.RUNNING and self.placement is not None and not self.drift
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,32 +65,32 @@ class Status:
     cluster: str
     about: str
     nodes: tuple[NodeStatus, ...]
-    lacking: Plan
-    lacks: tuple[str, ...]  # of the cluster itself: its rule, its folder
+    pending: Plan
+    drift: tuple[str, ...]  # of the cluster itself: its rule, its folder
     placement_error: VsmlError | None = None  # why some nodes have no placement
     only: tuple[str, ...] = ()  # the nodes that were asked for; none: all
     running: tuple[RunningTask, ...] = ()  # what vCenter is at work on: with the cluster's VMs, or with their source
 
     @property
-    def whole(self) -> bool:
-        return not self.lacking and self.placement_error is None and not self.lacking.drift
+    def matches_file(self) -> bool:
+        return not self.pending and self.placement_error is None and not self.pending.drift
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return self.lacking.findings
+        return self.pending.findings
 
 
 def status(run: RunContext) -> Status:
     """Return what stands of the cluster and what it lacks; nodes without a placement never hide the others."""
-    spec, inventory = run.spec, look(run, why="first", tasks=True)
+    spec, inventory = run.spec, read_site(run, why="first", tasks=True)
     compared = compare(spec, inventory)
     site = (change for change in compared.plan.changes if subject(change) is None)
     return Status(
         cluster=spec.name,
         about=inventory.about,
         nodes=tuple(_node_status(spec, node.name, inventory, compared.plan) for node in spec.nodes),
-        lacking=_drop_renamed_findings(spec, compared.plan, inventory),
-        lacks=tuple(f"{thing} {missing}" for thing, missing in lacks_in(site)),
+        pending=_drop_renamed_findings(spec, compared.plan, inventory),
+        drift=tuple(f"{thing} {missing}" for thing, missing in drift_in(site)),
         placement_error=compared.placement_error,
         only=spec.only_names,
         running=tuple(_running_tasks(spec, inventory)),
@@ -120,7 +120,7 @@ def _node_status(spec: ClusterSpec, name: str, inventory: Inventory, plan: Plan)
     placement = next((placement for placement in plan.placements if placement.node.name == name), None)
     vm = _vm(spec, name, inventory)
     if vm is None:
-        return NodeStatus(node=name, state=NodeState.MISSING, placement=placement, lacks=("is not there",))
+        return NodeStatus(node=name, state=NodeState.MISSING, placement=placement, drift=("is not there",))
     host = inventory.host(vm.host) if vm.host else None
     gpus, nics = attached_devices.gpus(host, vm), attached_devices.nics(host, vm)
     return NodeStatus(
@@ -132,7 +132,7 @@ def _node_status(spec: ClusterSpec, name: str, inventory: Inventory, plan: Plan)
         nics=nics,
         locality=farthest_apart(host, gpus, nics) if host and nics else Locality.UNKNOWN,
         placement=placement,
-        lacks=tuple(missing for _, missing in lacks_in(change for change in plan.changes if subject(change) == name)),
+        drift=tuple(missing for _, missing in drift_in(change for change in plan.changes if subject(change) == name)),
     )
 
 

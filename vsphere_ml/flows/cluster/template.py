@@ -10,7 +10,7 @@ from vsphere_ml.core.placement.resolve import find_source
 from vsphere_ml.core.rules.template_boot import PROBES, booted_facts, silent_facts
 from vsphere_ml.core.rules.template_facts import template_facts
 from vsphere_ml.flows.cluster.destroy import destroy
-from vsphere_ml.flows.cluster.plan import look
+from vsphere_ml.flows.cluster.plan import read_site
 from vsphere_ml.flows.cluster.provision import provision
 from vsphere_ml.flows.guests import boot
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def check_template(run: RunContext) -> tuple[TemplateFact, ...]:
     """Return what is known of the template. Raises NotPossible `site.not-found` where there is none of that name."""
-    inventory = look(run, why="first", devices=False)
+    inventory = read_site(run, why="first", devices=False)
     return template_facts(find_source(run.spec, inventory), run.spec)
 
 
@@ -46,7 +46,7 @@ def boot_template(
     `first` is the node whose place and address the clone takes. NotPossible `source.node-exists` when its VM is there
     already, and what a provision raises.
     """
-    inventory = look(run, why="first", devices=False)
+    inventory = read_site(run, why="first", devices=False)
     if run.spec.nodes[0].address is not None and any(vm.name == first for vm in inventory.vms):
         raise NotPossible(
             f"{first} is there already, and a clone for a boot would have its address",
@@ -69,7 +69,7 @@ def _ask(run: RunContext, phase: GuestPhase) -> tuple[TemplateFact, ...]:
 
     (node,) = run.spec.nodes
     deadline = boot.start_deadline(phase.wait_s, run.clock)
-    found = boot.wait_ready(run, boot.first_look(run), phase.guests, deadline, notify=phase.tell)
-    outcomes = boot.run_with_retry(phase.guests, found.places, ask, deadline.left_s, notify=phase.tell)
+    found = boot.wait_ready(run, boot.read_running_site(run), phase.guests, deadline, notify=phase.notify)
+    outcomes = boot.run_with_retry(phase.guests, found.places, ask, deadline.left_s, notify=phase.notify)
     outcome = outcomes.get(node.name) or found.errors[node.name]
     return silent_facts(outcome) if isinstance(outcome, VsmlError) else booted_facts(outcome, node.name, run.spec)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from vsphere_ml.core.errors import VsmlError
 from vsphere_ml.core.model.spec import HostKeys
-from vsphere_ml.flows.cluster.plan import look
+from vsphere_ml.flows.cluster.plan import read_site
 from vsphere_ml.flows.guests import guests as of_guests
 from vsphere_ml.guest.events import Entering, GuestEnded, Waiting
 
@@ -113,7 +113,7 @@ def run_with_retry(
             break
         still = guests.reach(late, deadline_s)
         for name, error in still.items():
-            visit.tell(GuestEnded(node=name, error=error))
+            visit.notify(GuestEnded(node=name, error=error))
         done |= still
         places = [place for place in late if place.name not in still]
         done |= visit.each(guests, places, last=left == 1)
@@ -126,21 +126,21 @@ class _Visit(Generic[T]):
 
     work: Callable[[Shell], T]
     end: Callable[[str, T], GuestEnded]
-    tell: GuestListener
+    notify: GuestListener
 
     def each(self, guests: Guests, places: Sequence[GuestPlace], *, last: bool) -> Mapping[str, T | VsmlError]:
         """Return what the work came to; unless it is the last time, who does not answer yet is waited for."""
         for place in places:
-            self.tell(Entering(node=place.name))
+            self.notify(Entering(node=place.name))
         return guests.each(places, self.work, lambda name, outcome: self._ended(name, outcome, last=last))
 
     def _ended(self, name: str, outcome: T | VsmlError, *, last: bool) -> None:
         if not isinstance(outcome, VsmlError):
-            self.tell(self.end(name, outcome))
+            self.notify(self.end(name, outcome))
         elif last or not _not_up(outcome):
-            self.tell(GuestEnded(node=name, error=outcome))
+            self.notify(GuestEnded(node=name, error=outcome))
         else:
-            self.tell(Waiting(node=name, lack=outcome.message.removeprefix(f"{name} ")))
+            self.notify(Waiting(node=name, reason=outcome.message.removeprefix(f"{name} ")))
 
 
 @dataclass(slots=True)
@@ -149,16 +149,16 @@ class _Watch:
 
     spec: ClusterSpec
     guests: Guests | None
-    tell: GuestListener
-    told: dict[str, str] = field(default_factory=dict)
+    notify: GuestListener
+    reported: dict[str, str] = field(default_factory=dict)
 
     def late(self, found: GuestTargets) -> Mapping[str, str]:
         """Return what each guest is waited for."""
         late = dict(self._reasons(found))
         for name, reason in late.items():
-            if self.told.get(name) != reason:
-                self.told[name] = reason
-                self.tell(Waiting(node=name, lack=reason))
+            if self.reported.get(name) != reason:
+                self.reported[name] = reason
+                self.notify(Waiting(node=name, reason=reason))
         return late
 
     def _reasons(self, found: GuestTargets) -> Iterator[tuple[str, str]]:
@@ -178,7 +178,7 @@ def _reread_late_vms(run: RunContext, inventory: Inventory, late: Collection[str
     """Return the picture with late VMs as they are now; those of ours can be read without a look at the site."""
     seen = {vm.ref: vm for vm in run.vcenter.read(late)}
     if len(seen) < len(late):
-        return look(replace(run, notify=_nobody), why="again", devices=False)
+        return read_site(replace(run, notify=_nobody), why="again", devices=False)
     return replace(inventory, vms=tuple(seen.get(vm.ref, vm) for vm in inventory.vms))
 
 
@@ -216,6 +216,6 @@ def _nobody(_event: object) -> None:
     """Say nothing of the looks that only wait for an address."""
 
 
-def first_look(run: RunContext) -> Inventory:
+def read_running_site(run: RunContext) -> Inventory:
     """Return the site without what only placing nodes needs."""
-    return look(run, why="first", devices=False)
+    return read_site(run, why="first", devices=False)

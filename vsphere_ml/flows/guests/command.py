@@ -51,8 +51,8 @@ class Answered:
         )
 
 
-def _describe_failures(failed: Collection[str], unasked: Collection[str]) -> str:
-    parts = (("the command failed on", failed), ("no status of it from", unasked))
+def _describe_failures(failed: Collection[str], unreachable: Collection[str]) -> str:
+    parts = (("the command failed on", failed), ("no status of it from", unreachable))
     return "; ".join(f"{what} {', '.join(nodes)}" for what, nodes in parts if nodes)
 
 
@@ -83,7 +83,7 @@ def run(
             lambda shell: _run(shell, command, timeout_s),
             0.0,
             notify=notify_guest,
-            end=lambda node, answer: GuestEnded(node=node, told=f"ended with status {answer.status}"),
+            end=lambda node, answer: GuestEnded(node=node, summary=f"ended with status {answer.status}"),
         )
 
     names = [node.name for node in spec.nodes]
@@ -127,7 +127,7 @@ def _run(shell: Shell, command: str, timeout_s: float) -> CommandAnswer:
     if status is None:
         raise GuestError(
             f"{shell.name}: the command printed more than can be kept",
-            code="guest.garbled",
+            code="guest.unexpected-output",
             target=shell.name,
             hint=f"{shlex.quote(command)} > FILE, and look at the file with `vsml ssh {shell.name}`",
         )

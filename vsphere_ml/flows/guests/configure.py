@@ -34,8 +34,8 @@ class GuestResult:
     log: str = ""
 
     @property
-    def lacks(self) -> bool:
-        return any(each.lacking for each in self.convergences)
+    def is_pending(self) -> bool:
+        return any(each.pending for each in self.convergences)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,28 +45,28 @@ class GuestPlan:
     cluster: str
     playbooks: tuple[Playbook, ...]
     guests: tuple[GuestResult, ...]
-    strangers: tuple[str, ...] = ()
+    unmanaged: tuple[str, ...] = ()
     after_boot: tuple[str, ...] = ()  # nodes whose guests do not run yet: every step is checked then
 
     def __bool__(self) -> bool:
-        return bool(self.after_boot) or any(guest.lacks for guest in self.guests)
+        return bool(self.after_boot) or any(guest.is_pending for guest in self.guests)
 
     @property
     def steps(self) -> frozenset[str] | None:
         """Return the titles of the steps that guests lack; None when any step may be lacking."""
-        if self.after_boot or self.unasked:
+        if self.after_boot or self.unreachable:
             return None
-        return frozenset(each.step for guest in self.guests for book in guest.convergences for each in book.lacking)
+        return frozenset(each.step for guest in self.guests for book in guest.convergences for each in book.pending)
 
     @property
-    def unasked(self) -> tuple[GuestResult, ...]:
+    def unreachable(self) -> tuple[GuestResult, ...]:
         """Return the guests that could not be asked: nobody knows whether they lack something."""
         return tuple(guest for guest in self.guests if guest.error is not None)
 
     @property
     def concerned(self) -> tuple[str, ...]:
         """Return the nodes whose guests lack something, or may."""
-        return (*self.after_boot, *(guest.node for guest in self.guests if guest.lacks or guest.error is not None))
+        return (*self.after_boot, *(guest.node for guest in self.guests if guest.is_pending or guest.error is not None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class Configured:
     """The end of a run."""
 
     plan: GuestPlan
-    acted: bool
+    applied: bool
     guests: tuple[GuestResult, ...]
 
     @property
@@ -118,16 +118,16 @@ def configure(
     """
     spec, vcenter, playbooks = run.spec, run.vcenter, phase.playbooks
     deadline = boot.start_deadline(phase.wait_s, run.clock)
-    site = boot.first_look(run)
-    found = boot.wait_ready(run, site, phase.guests, deadline, only=only, notify=phase.tell)
+    site = boot.read_running_site(run)
+    found = boot.wait_ready(run, site, phase.guests, deadline, only=only, notify=phase.notify)
     found = of_guests.with_managers(found, vcenter, playbooks)
     found = with_topologies(spec, found, vcenter, playbooks)
     facts = of_guests.facts(spec, found, phase.guests, phase.given)
-    fetch.look_for(playbooks, vcenter)
+    fetch.refuse_missing_files(playbooks, vcenter)
     plan = plan_guests(spec, phase, found, facts, deadline.left_s)
     if dry_run or not plan or not approve(plan):
-        return Configured(plan=plan, acted=False, guests=plan.guests)
-    missing = {guest.node for guest in plan.guests if guest.lacks}
+        return Configured(plan=plan, applied=False, guests=plan.guests)
+    missing = {guest.node for guest in plan.guests if guest.is_pending}
     places = [place for place in found.places if place.name in missing]
     with vcenter.hold(spec.name):
         given = phase.given.but(fetch.fetch_files(playbooks, vcenter, run.notify, plan.steps))
@@ -135,12 +135,12 @@ def configure(
         done = boot.run_with_retry(
             phase.guests,
             places,
-            lambda shell: apply_playbooks(shell, playbooks, facts[shell.name], phase.tell),
+            lambda shell: apply_playbooks(shell, playbooks, facts[shell.name], phase.notify),
             0.0,
-            notify=phase.tell,
+            notify=phase.notify,
             end=end_of_playbooks,
         )
-    return Configured(plan=plan, acted=True, guests=tuple(with_result(guest, done) for guest in plan.guests))
+    return Configured(plan=plan, applied=True, guests=tuple(with_result(guest, done) for guest in plan.guests))
 
 
 def plan_guests(
@@ -152,14 +152,14 @@ def plan_guests(
         found.places,
         lambda shell: check_all(phase.playbooks, shell, facts[shell.name]),
         deadline_s,
-        notify=phase.tell,
-        end=lambda node, each: GuestEnded(node=node, lacking=sum(len(book.lacking) for book in each)),
+        notify=phase.notify,
+        end=lambda node, each: GuestEnded(node=node, pending=sum(len(book.pending) for book in each)),
     )
     return GuestPlan(
         cluster=spec.name,
         playbooks=phase.playbooks,
         guests=tuple(_merge_guests(spec, found, seen, phase.guests)),
-        strangers=found.strangers,
+        unmanaged=found.unmanaged,
     )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _TENTH = 10
 
 
-def look_for(playbooks: Sequence[Playbook], vcenter: VCenter) -> None:
+def refuse_missing_files(playbooks: Sequence[Playbook], vcenter: VCenter) -> None:
     """Raise VSphereError `datastore.no-file` or `datastore.refused` for a file that cannot be had."""
     for file in _wanted_files(playbooks):
         vcenter.file_size(file)
@@ -31,7 +31,10 @@ def fetch_files(
 
     With `steps` only what these need, by title.
     """
-    return {f"file:{file}": str(vcenter.fetch(file, _told(file, notify))) for file in _wanted_files(playbooks, steps)}
+    return {
+        f"file:{file}": str(vcenter.fetch(file, _FetchProgress(file, notify)))
+        for file in _wanted_files(playbooks, steps)
+    }
 
 
 def _wanted_files(playbooks: Sequence[Playbook], steps: Collection[str] | None = None) -> Iterator[str]:
@@ -40,14 +43,14 @@ def _wanted_files(playbooks: Sequence[Playbook], steps: Collection[str] | None =
         yield from (str(source) for source in sources(replace(book, steps=chosen)) if source.is_datastore)
 
 
-class _told:  # noqa: N801 - called like a function
+class _FetchProgress:
     """Tells each tenth of a download."""
 
     def __init__(self, file: str, notify: Listener) -> None:
-        self._file, self._tell, self._last = file, notify, -1
+        self._file, self._notify, self._last = file, notify, -1
 
     def __call__(self, done: int, total: int) -> None:
         tenth = done * _TENTH // max(total, 1)
         if tenth != self._last:
             self._last = tenth
-            self._tell(Fetching(file=self._file, done=done, total=total))
+            self._notify(Fetching(file=self._file, done=done, total=total))

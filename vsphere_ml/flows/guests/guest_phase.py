@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.run_context import RunContext
 
 
-def foresee(spec: ClusterSpec, planned: Planned, vcenter: VCenter, phase: GuestPhase) -> GuestPlan:
+def plan_guest_phase(spec: ClusterSpec, planned: Planned, vcenter: VCenter, phase: GuestPhase) -> GuestPlan:
     """Return what the guests lack that run and stay; the others are checked after their boot. Changes nothing.
 
     A guest that cannot be asked now is told with the reason, and asked again before anything is done to it.
     """
-    fetch.look_for(phase.playbooks, vcenter)
+    fetch.refuse_missing_files(phase.playbooks, vcenter)
     booting = {change.vm for change in planned.plan.changes if isinstance(change, PowerOn)}
     after_boot = tuple(node.name for node in spec.nodes if node.name in booting)
     staying = [node.name for node in spec.nodes if node.name not in booting]
@@ -52,7 +52,7 @@ def foresee(spec: ClusterSpec, planned: Planned, vcenter: VCenter, phase: GuestP
         cluster=spec.name,
         playbooks=phase.playbooks,
         guests=seen.guests,
-        strangers=seen.strangers,
+        unmanaged=seen.unmanaged,
         after_boot=after_boot,
     )
 
@@ -79,15 +79,15 @@ def carry_out(
     stayed = {guest.node: guest for guest in plan.guests} | guests
     return Configured(
         plan=plan,
-        acted=bool(wanted),
+        applied=bool(wanted),
         guests=tuple(stayed[node.name] for node in run.spec.nodes if node.name in stayed),
     )
 
 
 def _guests_with_drift(spec: ClusterSpec, plan: GuestPlan) -> list[str]:
-    if plan.after_boot or plan.unasked:
+    if plan.after_boot or plan.unreachable:
         return [node.name for node in spec.nodes]
-    return [guest.node for guest in plan.guests if guest.lacks]
+    return [guest.node for guest in plan.guests if guest.is_pending]
 
 
 def _configure_nodes(
@@ -95,7 +95,7 @@ def _configure_nodes(
 ) -> dict[str, GuestResult]:
     run = replace(run, spec=run.spec.complete)
     deadline = boot.start_deadline(phase.wait_s, run.clock)
-    found = boot.wait_ready(run, inventory, phase.guests, deadline, only=wanted, notify=phase.tell)
+    found = boot.wait_ready(run, inventory, phase.guests, deadline, only=wanted, notify=phase.notify)
     found = of_guests.with_managers(found, run.vcenter, phase.playbooks)
     found = with_topologies(run.spec, found, run.vcenter, phase.playbooks)
     given = phase.given.but(fetch.fetch_files(phase.playbooks, run.vcenter, run.notify, plan.steps))
@@ -103,9 +103,9 @@ def _configure_nodes(
     done = boot.run_with_retry(
         phase.guests,
         found.places,
-        lambda shell: apply_playbooks(shell, phase.playbooks, facts[shell.name], phase.tell),
+        lambda shell: apply_playbooks(shell, phase.playbooks, facts[shell.name], phase.notify),
         deadline.left_s,
-        notify=phase.tell,
+        notify=phase.notify,
         end=end_of_playbooks,
     )
     return {name: _guest(name, found, done, phase.guests) for name in wanted}

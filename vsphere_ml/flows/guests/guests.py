@@ -56,7 +56,7 @@ class GuestTargets:
     errors: Mapping[str, VsmlError]
     everyone: tuple[GuestPlace, ...]  # also those that were not asked for
     vms: Mapping[str, Vm]  # of everyone that has a VM
-    strangers: tuple[str, ...] = ()  # nodes whose VM vsml did not make
+    unmanaged: tuple[str, ...] = ()  # nodes whose VM vsml did not make
     first_boot: FirstBootBy = FirstBootBy.CLOUD_INIT
     managers: Mapping[HostRef, str] = field(default_factory=dict)  # versions of the hosts' vGPU managers
     topologies: Mapping[str, str] = field(default_factory=dict)  # NCCL's, by node
@@ -69,7 +69,7 @@ class GuestPhase:
     guests: Guests
     playbooks: tuple[Playbook, ...]
     given: StepInputs
-    tell: GuestListener
+    notify: GuestListener
     wait_s: float = 600.0  # for guests to be up
 
 
@@ -93,7 +93,7 @@ def find(spec: ClusterSpec, inventory: Inventory, only: Collection[str] = ()) ->
         errors={name: error for name, error in errors.items() if name in wanted},
         everyone=tuple(everyone),
         vms=vms,
-        strangers=tuple(name for name, vm in vms.items() if name in wanted and not is_marked(vm, spec.name)),
+        unmanaged=tuple(name for name, vm in vms.items() if name in wanted and not is_marked(vm, spec.name)),
         first_boot=spec.guest.first_boot,
     )
 
@@ -183,7 +183,7 @@ def _vm(spec: ClusterSpec, name: str, inventory: Inventory) -> Vm:
     if named and not found:
         why = f"the VM of its name belongs to the cluster {named[0].cluster_mark}"
     raise GuestError(
-        f"{name} has no guest: {why}", code="guest.no-vm", target=name, hint="`vsml status` shows what stands"
+        f"{name} has no guest: {why}", code="guest.no-vm", target=name, hint="`vsml status` shows the nodes"
     )
 
 

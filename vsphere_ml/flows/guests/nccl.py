@@ -28,7 +28,7 @@ def with_topologies(
     """Return the guests with their topology files, when a playbook brings these. Errors as `shape_of`."""
     if not found.places or not any("nccl_topology" in book.kinds for book in playbooks):
         return found
-    inventory = vcenter.look(scope(spec))
+    inventory = vcenter.read_site(scope(spec))
     topologies = {place.name: xml(shape_of(spec, inventory, place.name)) for place in found.places}
     return replace(found, topologies=topologies)
 

@@ -54,13 +54,13 @@ class Verified:
         )
 
     def _fails(self, verdict: FactVerdict) -> bool:
-        return verdict is not FactVerdict.OK if self.strict else verdict is FactVerdict.LACKING
+        return verdict is not FactVerdict.OK if self.strict else verdict is FactVerdict.FAILED
 
 
 def verify(run: RunContext, phase: GuestPhase, *, only: Collection[str] = (), strict: bool = False) -> Verified:
     """Return what was seen of every fact of every node, in one round trip a node."""
     spec, deadline = run.spec, boot.start_deadline(phase.wait_s, run.clock)
-    found = boot.wait_ready(run, boot.first_look(run), phase.guests, deadline, only=only, notify=phase.tell)
+    found = boot.wait_ready(run, boot.read_running_site(run), phase.guests, deadline, only=only, notify=phase.notify)
     found = replace(found, managers=of_guests.managers(found, run.vcenter))
     facts = of_guests.facts(spec, found, phase.guests, phase.given)
     want = wanted.wanted_by_playbooks(phase.playbooks)
@@ -69,7 +69,7 @@ def verify(run: RunContext, phase: GuestPhase, *, only: Collection[str] = (), st
         found.places,
         lambda shell: ask(shell, facts[shell.name], want),
         deadline.left_s,
-        notify=phase.tell,
+        notify=phase.notify,
         end=_count_facts,
     )
     errors = dict(found.errors)
@@ -85,4 +85,4 @@ def verify(run: RunContext, phase: GuestPhase, *, only: Collection[str] = (), st
 
 def _count_facts(node: str, evidence: tuple[Evidence, ...]) -> GuestEnded:
     right = sum(each.verdict is FactVerdict.OK for each in evidence)
-    return GuestEnded(node=node, told=f"{right} of {len(evidence)} facts are as they should be")
+    return GuestEnded(node=node, summary=f"{right} of {len(evidence)} facts are as they should be")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.hosts.host_changes import ByShell
     from vsphere_ml.core.hosts.host_plan import HostPlan
     from vsphere_ml.core.model.host_settings import HostFacts
-    from vsphere_ml.flows.hosts.ats_look import HostsReading
+    from vsphere_ml.flows.hosts.ats_hosts import HostsReading
 
 Approve: TypeAlias = "Callable[[AtsPlan], bool]"
 GUESTS_S = 300.0  # until guests answer that were powered on again
@@ -48,7 +48,7 @@ class AtsReport:
     """The end of a run. `plan` is what was shown last, `after` what a look at the end found."""
 
     plan: AtsPlan
-    acted: bool
+    applied: bool
     outcomes: tuple[HostOutcome, ...] = ()
     after: tuple[HostPlan, ...] = ()
 
@@ -67,7 +67,7 @@ class AtsReport:
         if any(each.failed for each in self.outcomes):
             return failure(self.plan.cluster, self.outcomes, "failed", code="ats.host-failed")
         if self.plan.revert:
-            waiting = [each for each in self.facts if each.lacking]
+            waiting = [each for each in self.facts if each.unmet]
             return _not_reverted(self.plan.cluster, waiting) if waiting else None
         missing = [each for each in self.facts if not each.enabled]
         if missing:
@@ -76,7 +76,7 @@ class AtsReport:
                 code="ats.not-enabled",
                 target=self.plan.cluster,
                 hint="the report says for each host what to type; then run the same command again",
-                details=tuple(line for each in missing for line in _lacks(each)),
+                details=tuple(line for each in missing for line in _unmet_lines(each)),
             )
         return None
 
@@ -89,13 +89,13 @@ def enable_ats(seen: HostsReading, *, approve: Approve, show: Callable[[AtsPlan]
     task = seen.task
     todo = _make_ats_plan(seen, "first")
     if task.dry_run:
-        return AtsReport(plan=todo, acted=False)
+        return AtsReport(plan=todo, applied=False)
     if show is not None and any(host.refusals for host in todo.hosts):
         show(todo)
     refuse(refusals(todo.hosts), confirmed=task.confirmed)
     made = _HostsRun(seen)
-    plan, acted = agree(todo, made.replan, approve, made.act, seen.run.vcenter, seen.run.spec.name)
-    return AtsReport(plan=plan, acted=acted, outcomes=made.outcomes, after=made.after)
+    plan, applied = agree(todo, made.replan, approve, made.act, seen.run.vcenter, seen.run.spec.name)
+    return AtsReport(plan=plan, applied=applied, outcomes=made.outcomes, after=made.after)
 
 
 @dataclass(slots=True)
@@ -129,9 +129,9 @@ def _act(seen: HostsReading, todo: tuple[HostPlan, ...]) -> tuple[HostOutcome, .
         hosts=seen.site.hosts,
         by_shell=_by_shell(seen),
         check=seen.again,
-        tell=seen.tell_host,
+        notify=seen.notify_host,
         clock=seen.run.clock,
-        patience=seen.task.patience,
+        timeouts=seen.task.timeouts,
         parallel=seen.task.parallel,
     )
     return walk.carry_out([host for host in todo if host])
@@ -163,13 +163,13 @@ def _not_reverted(cluster: str, waiting: list[HostFacts]) -> NotPossible:
         code="ats.not-reverted",
         target=waiting[0].name,
         hint="give access as the report says, or type its commands by hand; then run the same command again",
-        details=tuple(line for each in waiting for line in _lacks(each)),
+        details=tuple(line for each in waiting for line in _unmet_lines(each)),
     )
 
 
-def _lacks(host: HostFacts) -> Iterator[str]:
+def _unmet_lines(host: HostFacts) -> Iterator[str]:
     """Yield what a host lacks; the report says what a person can type."""
-    for fact in host.lacking:
+    for fact in host.unmet:
         place = f" of {fact.on}" if fact.on else ""
         why = f" ({fact.why})" if fact.why else ""
         yield f"{host.name}: {fact.name}{place}: {fact.state}{why}"

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 NOT_BY_REBOOT = "compare on the host: `mlxconfig -e query`, `esxcli system settings kernel list`, `nvidia-smi -q`"
 WANTS_REBOOT = "run the same command again: what waits for a reboot gets one"
-NOT_TAKEN = (SettingState.LACKING, SettingState.PENDING)
+NOT_TAKEN = (SettingState.NOT_CONFIGURED, SettingState.PENDING)
 Shell: TypeAlias = "Callable[[ByShell], None]"
 Check: TypeAlias = "Callable[[HostPlan], HostFacts]"  # looks again at a host that has rebooted
 
@@ -104,9 +104,9 @@ class HostExecutor:
     hosts: Hosts
     by_shell: Shell
     check: Check
-    tell: HostListener
+    notify: HostListener
     clock: Clock
-    patience: StepTimeouts
+    timeouts: StepTimeouts
     parallel: int = 1
     _stop: threading.Event = field(default_factory=threading.Event)
     _interrupted: threading.Event = field(default_factory=threading.Event)
@@ -162,11 +162,11 @@ class _OneHost:
     def carry_out(self) -> HostOutcome:
         walk = self.walk
         begun = walk.clock.now()
-        walk.tell(HostBegun(host=self.plan.name, steps=len(self.plan.steps)))
+        walk.notify(HostBegun(host=self.plan.name, steps=len(self.plan.steps)))
         for number, change in enumerate(self.plan.steps, 1):
             if self._still_wanted(change):
                 self._take(change, number)
-        walk.tell(HostEnded(host=self.plan.name, failed=bool(self.errors), seconds=walk.clock.now() - begun))
+        walk.notify(HostEnded(host=self.plan.name, failed=bool(self.errors), seconds=walk.clock.now() - begun))
         return self.outcome()
 
     def _still_wanted(self, change: HostChange) -> bool:
@@ -184,34 +184,34 @@ class _OneHost:
         return False
 
     def _take(self, change: HostChange, number: int) -> None:
-        walk, limit = self.walk, self.walk.patience.limit(change)
-        walk.tell(StepBegun(change=change, number=number, deadline_s=limit))
+        walk, limit = self.walk, self.walk.timeouts.limit(change)
+        walk.notify(StepBegun(change=change, number=number, deadline_s=limit))
         begun, self.now = walk.clock.now(), change
         try:
             if isinstance(change, SetFirmware | SetMig):
                 walk.by_shell(change)
             else:
-                walk.hosts.perform(change, limit, lambda words: self._stands(change, words))
+                walk.hosts.perform(change, limit, lambda words: self._report_progress(change, words))
         except VsmlError as error:
             self.now = None
             self._failed(change, error)
             return
         self.now = None
         self.done.append(StepTaken(change=change, seconds=walk.clock.now() - begun))
-        walk.tell(StepDone(change=change, seconds=self.done[-1].seconds))
+        walk.notify(StepDone(change=change, seconds=self.done[-1].seconds))
         if isinstance(change, Reboot | AwaitHost) or self._is_last(change):
             self._check()
 
-    def _stands(self, change: HostChange, words: str) -> None:
+    def _report_progress(self, change: HostChange, words: str) -> None:
         if self.walk.interrupted():
             raise KeyboardInterrupt
-        self.walk.tell(StepInEffect(change=change, words=words))
+        self.walk.notify(StepInEffect(change=change, words=words))
 
     def _failed(self, change: HostChange, error: VsmlError) -> None:
         self.errors.append(error)
         self.may_have_entered |= isinstance(change, EnterMaintenance) and error.code == "vcenter.interrupted"
-        self.gone = self.gone or (isinstance(change, Reboot | AwaitHost) and error.code == "ats.host-not-back")
-        self.walk.tell(StepFailed(change=change, error=error))
+        self.gone = self.gone or (isinstance(change, Reboot | AwaitHost) and error.code == "host.reboot-timeout")
+        self.walk.notify(StepFailed(change=change, error=error))
 
     def _check(self) -> None:
         """Look again, after the reboot where there is one. What did not take effect fails the host.
@@ -223,14 +223,14 @@ class _OneHost:
         except VsmlError as error:
             self.errors.append(error)
             return
-        self.walk.tell(HostChecked(facts=facts))
+        self.walk.notify(HostChecked(facts=facts))
         # A guest that has the whole function is asked at the end, when it runs again.
         waiting = [fact for fact in facts.facts if fact.state in NOT_TAKEN and fact.can_be_set and not fact.guest]
         if waiting:
             self.errors.append(
                 VSphereError(
-                    f"{self.plan.name} {'has rebooted' if self._reboots else 'took it all'}, "
-                    "and not everything is in effect",
+                    f"{self.plan.name} {'has rebooted' if self._reboots else 'accepted every setting'}, "
+                    "but not everything is in effect",
                     code="ats.not-effective",
                     target=self.plan.name,
                     hint=NOT_BY_REBOOT if self._reboots else WANTS_REBOOT,

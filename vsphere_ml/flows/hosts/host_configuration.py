@@ -14,8 +14,8 @@ from vsphere_ml.core.hosts import saved_state
 from vsphere_ml.core.hosts.desired_settings import (
     DesiredSettings,
     ShellSeen,
-    caution,
     facts,
+    missing_functions,
     placements_by_host,
     wants_mig,
 )
@@ -48,13 +48,13 @@ class HostSession:
     """Access to ESXi hosts, and what may be done to the VMs that run there."""
 
     hosts: Hosts
-    tell: HostListener
+    notify: HostListener
     shells: HostShells | None = None
     leave: DisruptionPolicy = field(default_factory=DisruptionPolicy)
-    patience: StepTimeouts = field(default_factory=StepTimeouts)
+    timeouts: StepTimeouts = field(default_factory=StepTimeouts)
     vcenter: frozenset[str] = frozenset()  # its own names and addresses
 
-    def wish(self, asked: HostConfigSpec) -> HostConfigSpec:
+    def supported_config(self, asked: HostConfigSpec) -> HostConfigSpec:
         """Return what is asked for and can be done: MIG mode takes a shell."""
         return asked if self.shells is not None else replace(asked, kinds=asked.kinds - {HostConfigKind.MIG})
 
@@ -95,7 +95,7 @@ class HostConfiguration:
         refs = [host.ref for host in inventory.hosts if host.ref in self._placements or host.ref in self._records]
         seen = self.session.hosts.see(refs)
         made = (self._plan(seen[ref]) for ref in refs if ref in seen)
-        return tuple(each for each in made if each or (each.refusals and each.facts.lacking))
+        return tuple(each for each in made if each or (each.refusals and each.facts.unmet))
 
     def carry_out(self, hosts: Sequence[HostPlan]) -> tuple[HostOutcome, ...]:
         """Make hosts ready, one after another; the first that fails keeps the rest from being begun.
@@ -106,9 +106,9 @@ class HostConfiguration:
             hosts=self.session.hosts,
             by_shell=self._by_shell,
             check=self._again,
-            tell=self.session.tell,
+            notify=self.session.notify,
             clock=self.clock,
-            patience=self.session.patience,
+            timeouts=self.session.timeouts,
         )
         outcomes = walk.carry_out(hosts)
         if any(each.failed for each in outcomes):
@@ -123,14 +123,14 @@ class HostConfiguration:
                 cluster=self.spec.name,
                 nodes=[node.name for node in self.spec.nodes],
                 facts=facts(asked),
-                sight=state,
+                state=state,
                 record=saved_state.parse(state.record),
                 leave=self.session.leave,
                 evacuate=self.spec.host_config.evacuate,
                 user=self.session.shells.user if self.session.shells else "",
                 vcenter=self.session.vcenter,
                 ready=True,
-                caution=caution(asked),
+                warning=missing_functions(asked),
             )
         )
 
@@ -138,10 +138,10 @@ class HostConfiguration:
         if self._inventory is None:
             raise AssertionError("nobody has looked yet")
         return DesiredSettings(
-            wish=self.session.wish(self.spec.host_config),
+            config=self.session.supported_config(self.spec.host_config),
             host=self._inventory.host(state.ref),
             placements=self._placements.get(state.ref, ()),
-            sight=state,
+            state=state,
             shell=self._shell(state),
             roce=self.spec.roce,
             switches={each.ref: each.switch_ref for each in self._inventory.networks if each.switch_ref is not None},

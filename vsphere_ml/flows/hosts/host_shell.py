@@ -38,16 +38,16 @@ class HostShell:
 
     hosts: Hosts
     shells: HostShells
-    sight: EsxiHostState
+    state: EsxiHostState
     started: bool = False
 
     def __enter__(self) -> Run:
-        if self.sight.ssh_running is False and self.shells.starts_service:
-            self.hosts.ssh(self.sight.ref, run=True)
+        if self.state.ssh_running is False and self.shells.starts_service:
+            self.hosts.ssh(self.state.ref, run=True)
             self.started = True
-        return lambda command: self.shells.run(self.sight.name, command, COMMAND_S)
+        return lambda command: self.shells.run(self.state.name, command, COMMAND_S)
 
     def __exit__(self, *_: object) -> None:
         if self.started:
-            self.shells.drop(self.sight.name)
-            self.hosts.ssh(self.sight.ref, run=False)
+            self.shells.drop(self.state.name)
+            self.hosts.ssh(self.state.ref, run=False)

@@ -35,9 +35,9 @@ class SiteReader:
     def read_vcenter(self, vcenter: VCenter, hosts: Hosts, datacenter: str | None) -> Inventory | None:
         """Return the inventory, all of it and the state of every host having been read; None when it cannot be."""
         scope = Scope(datacenter=datacenter, direct_path=True, pvrdma=True, roce=True, customizations=True, tasks=True)
-        inventory = self._try("inventory", lambda: vcenter.look(scope))
+        inventory = self._try("inventory", lambda: vcenter.read_site(scope))
         if inventory is not None:
-            self._try("vms", lambda: vcenter.look(Scope(datacenter=datacenter, vms=_names(inventory))))
+            self._try("vms", lambda: vcenter.read_site(Scope(datacenter=datacenter, vms=_names(inventory))))
             self._try("host states", lambda: hosts.see([host.ref for host in inventory.hosts]))
         return inventory
 

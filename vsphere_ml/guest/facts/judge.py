@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class FactVerdict(StrEnum):
     OK = "ok"
     WARNING = "warning"  # training runs all the same, and less well
-    LACKING = "lacking"
+    FAILED = "failed"
     UNKNOWN = "unknown"  # nothing answered, or nothing says what would be right
 
 
@@ -70,7 +70,7 @@ def ecc(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     rows = [[cell.strip() for cell in line.split(",")] for line in answer.text.splitlines()]
     shown = "; ".join(f"ECC {', '.join(row)} uncorrected" for row in rows)
     if any(parse_integer(row[-1]) for row in rows):
-        return FactVerdict.LACKING, shown
+        return FactVerdict.FAILED, shown
     return (
         FactVerdict.OK if rows and all(row[0] == "Enabled" for row in rows) else FactVerdict.UNKNOWN
     ), shown or "no GPU"
@@ -124,7 +124,7 @@ def gpudirect(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
 
 def container(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
     if not answer.ok:
-        return FactVerdict.LACKING, _last_line(answer) or "no answer"
+        return FactVerdict.FAILED, _last_line(answer) or "no answer"
     count = sum(line.startswith("GPU ") for line in answer.text.splitlines())
     return _when(count == facts.gpus, f"{count} of {facts.gpus} GPUs")
 
@@ -160,7 +160,7 @@ def roce_interface(
     """Judge MTU and address of a fast NIC's interface; `nic` is what is known of one after the first."""
     link = rdma.link(answer)
     if not link.name:
-        return FactVerdict.LACKING, _last_line(answer) or "there is no RoCE interface"
+        return FactVerdict.FAILED, _last_line(answer) or "there is no RoCE interface"
     shown = f"{link.name}, MTU {link.mtu}, {', '.join(link.addresses) or 'no IPv4 address'}"
     wrong = roce.wrong(link, nic or facts)
     return _when(wrong is None, shown, f"{shown}; {wrong}")
@@ -169,7 +169,7 @@ def roce_interface(
 def gid(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
     best = rdma.best(answer, facts)
     if best is None:
-        return FactVerdict.LACKING, "there is no GID of RoCE v2 with an IPv4 address"
+        return FactVerdict.FAILED, "there is no GID of RoCE v2 with an IPv4 address"
     own = (rdma.own_address(facts) or best.address).partition("/")[0]
     shown = f"index {best.index} of {best.device} on {best.interface}, RoCE v2, {best.address}"
     return _when(best.address == own, shown, f"{shown}; the node's own address is {own}")
@@ -217,7 +217,7 @@ def _list_paths(candidates: Sequence[nvidia_smi.GpuLink]) -> str:
 
 def _silent(answer: CommandAnswer, program: str) -> Judgement:
     # nvidia-smi says on its standard output why it fails; advice may follow in further lines.
-    return FactVerdict.LACKING, answer.text.partition("\n")[0] or _last_line(answer) or f"{program} does not answer"
+    return FactVerdict.FAILED, answer.text.partition("\n")[0] or _last_line(answer) or f"{program} does not answer"
 
 
 def _last_line(answer: CommandAnswer) -> str:
@@ -226,4 +226,4 @@ def _last_line(answer: CommandAnswer) -> str:
 
 
 def _when(right: bool, shown: str, wrong: str = "") -> Judgement:  # noqa: FBT001 - what is judged
-    return (FactVerdict.OK, shown) if right else (FactVerdict.LACKING, wrong or shown)
+    return (FactVerdict.OK, shown) if right else (FactVerdict.FAILED, wrong or shown)

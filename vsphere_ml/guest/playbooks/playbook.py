@@ -73,7 +73,7 @@ def load_text(
     raw = _parse_toml(text, str(file))
     mistakes = _Mistakes(str(file), _positions(text, str(file), positions))
     about = _read_about(raw, mistakes)
-    reading = Reading(values=values or {}, beside=path.parent, values_from=values_from)
+    reading = Reading(values=values or {}, folder=path.parent, values_from=values_from)
     steps = tuple(_steps(raw, reading, mistakes))
     mistakes.check()
     return Playbook(name=path.stem, about=about, steps=steps, digest=_digest(text, steps))

@@ -18,7 +18,7 @@ class Reading:
     """What a value may refer to: the cluster file's settings, and the folder of the playbook."""
 
     values: Mapping[str, str]
-    beside: Path
+    folder: Path
     values_from: Path | None = None  # where relative paths among the values start; None: as those of the playbook
 
 
@@ -26,7 +26,7 @@ def read(kind: str, value: object, reading: Reading) -> Any:
     """Return a value as the field's type, which is given as it is written in the dataclass; Wrong otherwise."""
     if _is_reference(value) and kind != "Mapping[str, str]":
         if _is_set(value, reading):
-            reading = replace(reading, beside=reading.values_from or reading.beside)
+            reading = replace(reading, folder=reading.values_from or reading.folder)
         value = _resolve_reference(value, kind, reading)
     return _READERS[kind](value, reading)
 
@@ -110,13 +110,13 @@ def _source(value: object, reading: Reading) -> FileSource:
         raise Wrong("", f"`{source.partition('://')[0]}` is not built; use https, http, a path or `[datastore] path`")
     if not source or source.is_url or source.is_datastore:
         return source
-    return FileSource(reading.beside / Path(source).expanduser())
+    return FileSource(reading.folder / Path(source).expanduser())
 
 
 def _template(value: object, reading: Reading) -> Template:
     name = _text(value, reading)
     try:
-        found = render.find(name, reading.beside) if _stays_inside(name) else None
+        found = render.find(name, reading.folder) if _stays_inside(name) else None
     except OSError as error:
         raise Wrong("", f"the template `{name}` cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:

@@ -149,7 +149,7 @@ class _Meter:
     def spend(self, steps: int) -> None:
         self.left -= steps
         if self.left < 0:
-            raise SecurityError("it asks for too much work: a loop or a text grows too large")
+            raise SecurityError("it takes too long: a loop or a text grows too large")
 
 
 class _Environment(ImmutableSandboxedEnvironment):

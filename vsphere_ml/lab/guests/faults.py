@@ -79,7 +79,7 @@ def fail_package(home: Path, vm_id: str, package: str) -> None:
     _at_install(home, vm_id, package, f'echo "{package}: fails on demand of the vsml lab" >&2; exit 1')
 
 
-def mend_package(home: Path, vm_id: str, package: str) -> None:
+def repair_package(home: Path, vm_id: str, package: str) -> None:
     """Let it install again, and nothing be cut meanwhile."""
     _check_package(package)
     _run_in_guest(home, vm_id, f"rm -f {_ON_INSTALL}/{package}")
@@ -119,7 +119,7 @@ def fast(home: Path, vm_id: str) -> None:
 def _at_install(home: Path, vm_id: str, package: str, script: str) -> None:
     """Let a stand-in package run this while it is being installed."""
     _check_package(package)
-    _stands_in(home, package)
+    _is_simulated(home, package)
     _run_in_guest(home, vm_id, f"mkdir -p {_ON_INSTALL} && echo {quote(script)} >{_ON_INSTALL}/{package}")
 
 
@@ -128,7 +128,7 @@ def _check_package(package: str) -> None:
         raise ConfigError(f"`{package}` is no package", code="lab.bad-package", target=package)
 
 
-def _stands_in(home: Path, package: str) -> None:
+def _is_simulated(home: Path, package: str) -> None:
     """Refuse a package the lab does not make: nothing of it would ever fail."""
     made = sorted(each.name.partition("_")[0] for each in (home / "packages").glob("*.deb"))
     if package in made:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.nearest import nearest_name
-from vsphere_ml.lab.guests import hub, machine, shape, troubles
+from vsphere_ml.lab.guests import fault_kinds, hub, machine, shape
 from vsphere_ml.lab.guests.boot import power_hook
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _guest(lab: Path, at: Path) -> LabGuest:
         state=_state(lab, at),
         host_key=_text(at / "tools" / "host_key"),
         rate=shape.rate(at),
-        faults=tuple(map(str, troubles.faults_of_guest(at))),
+        faults=tuple(map(str, fault_kinds.faults_of_guest(at))),
     )
 
 

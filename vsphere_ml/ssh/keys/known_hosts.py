@@ -30,7 +30,7 @@ class KnownHosts:
         """Return the keys the host is pinned to; none when it is unknown."""
         return tuple(entry.key for entry in self._entries(host, port) if not entry.mark)
 
-    def remarks(self, host: str, port: int) -> tuple[str, ...]:
+    def comments(self, host: str, port: int) -> tuple[str, ...]:
         """Return what was noted when the host's keys were pinned."""
         return tuple(entry.comment for entry in self._entries(host, port) if not entry.mark)
 

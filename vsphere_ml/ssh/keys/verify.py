@@ -63,8 +63,8 @@ def _when_and_who() -> str:
 def _changed_key(target: SshTarget, shown: HostKey, pinned: tuple[HostKey, ...]) -> GuestError:
     remove = shlex.join(["ssh-keygen", "-R", target.place, "-f", str(target.known_hosts.path)])
     return GuestError(
-        f"{target.name} ({target.place}) shows another host key than the one it is pinned to. Either the guest was"
-        " rebuilt, another machine has its address, or somebody stands between; nothing was sent to it",
+        f"{target.name} ({target.place}) presents another host key than the pinned one. Either the guest was"
+        " rebuilt, another machine has its address, or someone intercepts the connection; nothing was sent",
         code="guest.host-key-changed",
         target=target.name,
         hint=f"if you know why it changed, forget the old key: {remove}",

@@ -48,7 +48,7 @@ def cut(target: SshTarget, what: str) -> GuestError:
 def unexpected_output_error(target: SshTarget, what: str, words: str) -> GuestError:
     return GuestError(
         f"{target.name}: the answer to {what} is not what a POSIX shell prints",
-        code="guest.garbled",
+        code="guest.unexpected-output",
         target=target.name,
         hint=f"{target.by_hand} 'df -h /dev/shm /run /tmp; id; command -v sh mktemp head wc'",
         details=tuple(words.splitlines()),
@@ -70,7 +70,7 @@ def not_root(target: SshTarget, words: str) -> GuestError:
 
 def not_written(target: SshTarget, path: str, last: tuple[str, ...]) -> GuestError:
     return GuestError(
-        f"{target.name}: {path} could not be written, and is as it was: {last[-1] if last else 'no reason was told'}",
+        f"{target.name}: {path} could not be written, and is as it was: {last[-1] if last else 'no reason given'}",
         code="guest.file-not-written",
         target=target.name,
         hint=f"{target.by_hand} 'df -h; mount | grep ro,'",
@@ -80,8 +80,8 @@ def not_written(target: SshTarget, path: str, last: tuple[str, ...]) -> GuestErr
 
 def not_back(target: SshTarget, deadline_s: float, seen: str) -> GuestError:
     return GuestError(
-        f"{target.name} was told to reboot, and was not back {deadline_s:g} s later; last seen: {seen}",
-        code="guest.not-back",
+        f"{target.name} did not come back within {deadline_s:g} s of its reboot; last seen: {seen}",
+        code="guest.reboot-timeout",
         target=target.name,
         hint=f"look at its console in vCenter; then {target.by_hand}",
     )

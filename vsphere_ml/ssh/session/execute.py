@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 CHUNK = 32768
 TICK_S = 0.05  # between two tries to send, while the guest takes no more
-PATIENCE_S = 30.0  # between the end of the output and the exit status
+EXIT_TIMEOUT_S = 30.0  # between the end of the output and the exit status
 
 
 class ConnectionCut(Exception):  # noqa: N818 - an event, told by whoever knows what it cut
@@ -40,7 +40,7 @@ def execute(
     """Return the command's exit status, -1 when a signal ended it. Raises Cut and Late."""
     until = time.monotonic() + deadline_s
     try:
-        channel = transport.open_session(timeout=min(deadline_s, PATIENCE_S))
+        channel = transport.open_session(timeout=min(deadline_s, EXIT_TIMEOUT_S))
         with contextlib.closing(channel):
             channel.exec_command(command)
             _exchange(channel, memoryview(stdin), until, (out, err))
@@ -98,7 +98,7 @@ def _drain(channel: Any, sinks: tuple[Callable[[bytes], None], ...]) -> None:
 
 
 def _status(channel: Any, transport: paramiko.Transport, until: float) -> int:
-    channel.status_event.wait(max(0.0, min(PATIENCE_S, until - time.monotonic())))
+    channel.status_event.wait(max(0.0, min(EXIT_TIMEOUT_S, until - time.monotonic())))
     if channel.exit_status_ready() and (channel.exit_status != -1 or transport.is_active()):
         return int(channel.exit_status)
     if transport.is_active():

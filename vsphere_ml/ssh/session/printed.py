@@ -15,7 +15,7 @@ class Printed:
     def __init__(self, limit: int, out: LogLines | None = None, err: LogLines | None = None) -> None:
         self._limit = limit
         self._lines = (out, err)
-        self._kept = (bytearray(), bytearray())
+        self._buffers = (bytearray(), bytearray())
         self._mark = b""
         self._since = time.monotonic()
         self.begun = False
@@ -31,14 +31,14 @@ class Printed:
     @property
     def last_words(self) -> str:
         """Return the end of what was printed to standard error, for a person."""
-        return self._kept[1].decode("utf-8", "replace").strip()[-1000:]
+        return self._buffers[1].decode("utf-8", "replace").strip()[-1000:]
 
     def out(self, data: bytes) -> None:
         if self.begun:
             self._keep(0, data)
             return
         head, self.begun, rest = self._split(data)
-        self._kept[0][:] = b"" if self.begun else head[-2 * len(self._mark) :]
+        self._buffers[0][:] = b"" if self.begun else head[-2 * len(self._mark) :]
         if self.begun:
             self._keep(0, rest)
 
@@ -52,18 +52,18 @@ class Printed:
 
     @property
     def all_out(self) -> bytes:
-        return bytes(self._kept[0])
+        return bytes(self._buffers[0])
 
     def texts(self) -> tuple[str, str]:
-        out, err = (bytes(each).decode("utf-8", "replace") for each in self._kept)
+        out, err = (bytes(each).decode("utf-8", "replace") for each in self._buffers)
         return out, err
 
     def _split(self, data: bytes) -> tuple[bytes, bool, bytes]:
-        head, found, rest = (bytes(self._kept[0]) + data).partition(self._mark)
+        head, found, rest = (bytes(self._buffers[0]) + data).partition(self._mark)
         return head, bool(found), rest
 
     def _keep(self, which: int, data: bytes) -> None:
-        remaining, lines = self._kept[which], self._lines[which]
+        remaining, lines = self._buffers[which], self._lines[which]
         remaining += data
         del remaining[: max(0, len(remaining) - self._limit)]
         if lines is not None and data:

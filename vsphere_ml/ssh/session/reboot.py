@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 PAUSE_S = 2.0
 BOOT_ID = {"boot": "cat /proc/sys/kernel/random/boot_id"}
 # In the background and a moment later, so that this command can still end well.
-COMMAND = "{ sleep 1; systemctl reboot || shutdown -r now || reboot; } </dev/null >/dev/null 2>&1 & echo told to reboot"
+COMMAND = "{ sleep 1; systemctl reboot || shutdown -r now || reboot; } </dev/null >/dev/null 2>&1 & echo rebooting"
 
 
 def reboot(shell: SshShell, clock: Clock, deadline_s: float) -> None:
-    """Reboot the guest; GuestError `guest.not-back`, with the last thing seen, when it does not come back in time."""
+    """Reboot the guest; GuestError `guest.reboot-timeout`, with the last answer, when it is not back in time."""
     before = _boot(shell)
     shell.run(COMMAND)
     shell.close()

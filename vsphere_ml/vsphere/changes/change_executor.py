@@ -134,7 +134,7 @@ class ChangeExecutor:
         devices = self._source_devices(change, source)
         first_boot = change.first_boot.keys if change.first_boot else {}
         config = specs.settings(change.target, {**first_boot, **specs.marked_config(change.target, change.marks)})
-        config.deviceChange = specs.removals(specs.replaceable_devices(devices))
+        config.deviceChange = specs.detach_devices(specs.replaceable_devices(devices))
         if change.devices:
             specs.Additions(self.site).want(change.target.devices).into(config)
         snapshot = managed_object(self._session, "vim.vm.Snapshot", change.snapshot) if change.snapshot else None
@@ -235,7 +235,7 @@ class ChangeExecutor:
         spec = made(deviceChange=[])
         if change.remove:
             leaving = [each for each in self._devices(vm) if each.key in change.remove]
-            spec.deviceChange = specs.removals(leaving)
+            spec.deviceChange = specs.detach_devices(leaving)
         specs.Additions(self.site).want(change.add).into(spec)
         if spec.deviceChange:
             yield self._do(lambda: vm.ReconfigVM_Task(spec=spec))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from vsphere_ml.vsphere.connection.session import Session
     from vsphere_ml.vsphere.connection.tls import PinnedConnection
 
-    Tell = Callable[[int, int], None]
+    OnProgress = Callable[[int, int], None]
 
 _PATH = re.compile(r"\[(?P<datastore>[^\]]+)\] ?(?P<path>\S.*)")
 _LONGEST = 120  # characters of the server's own words
@@ -72,10 +72,10 @@ class Files:
         """Return a file's size in bytes; VSphereError `datastore.no-file` or `datastore.refused` when it has none."""
         return self._asked(file, lambda seen, _: seen.size)
 
-    def fetch(self, file: str, notify: Tell) -> Path:
+    def fetch(self, file: str, notify: OnProgress) -> Path:
         """Return the file on this machine, downloaded when the cache does not have it as it is now."""
         here = self._cache / self._key(file) / PurePosixPath(_split(file)[1]).name
-        return self._asked(file, lambda seen, body: here if _is_kept(here, seen) else _save(body, here, seen, notify))
+        return self._asked(file, lambda seen, body: here if _is_cached(here, seen) else _save(body, here, seen, notify))
 
     def _key(self, file: str) -> str:
         return hashlib.sha256(f"{self._session.name}\n{self._place()}\n{file}".encode()).hexdigest()[:16]
@@ -143,13 +143,13 @@ def _refused_error(file: str, why: str) -> VSphereError:
     )
 
 
-def _is_kept(here: Path, seen: Seen) -> bool:
+def _is_cached(here: Path, seen: Seen) -> bool:
     with suppress(OSError, ValueError):
         return here.stat().st_size == seen.size and json.loads(_note(here).read_text()) == [seen.size, seen.modified]
     return False
 
 
-def _save(body: Body, here: Path, seen: Seen, notify: Tell) -> Path:
+def _save(body: Body, here: Path, seen: Seen, notify: OnProgress) -> Path:
     """Write the file whole or not at all, and note what it was on the datastore."""
     part = here.with_name(f".{here.name}.part")
     try:
@@ -176,7 +176,7 @@ def _write(file: Any, chunk: bytes, part: Path) -> None:
             f"{part} cannot be written: {error.strerror}",
             code="file.unwritable",
             target=str(part),
-            hint="VSML_CACHE_DIR=/a/folder/with/room",
+            hint="VSML_CACHE_DIR=/path/with/free/space",
         ) from error
 
 

@@ -205,7 +205,7 @@ def _from_values(component: GroupComponent) -> Any:
     return _device.VirtualPCIPassthrough(backing=backing)
 
 
-def removals(devices: Iterable[Any]) -> list[Any]:
+def detach_devices(devices: Iterable[Any]) -> list[Any]:
     """Return what takes these devices out."""
     return [_change(_REMOVE, each) for each in devices]
 

@@ -56,7 +56,7 @@ DONE = Awaited(None, ())
 class _Run:
     """A started change: its steps, what they wait for now, and what was seen of that."""
 
-    ticket: TaskHandle
+    task: TaskHandle
     steps: Generator[Awaited, Any, None]
     awaited: Awaited | None = None
     seen: dict[str, Any] = field(default_factory=dict)
@@ -147,7 +147,7 @@ class TaskRunner:
         except StopIteration:
             self._over(run, None)
         except (VsmlError, vmodl.MethodFault) as fault:
-            self._over(run, self._explain(fault, run.ticket.change))
+            self._over(run, self._explain(fault, run.task.change))
         else:
             if run.awaited is DONE:
                 run.awaited = None
@@ -160,7 +160,7 @@ class TaskRunner:
 
     def _over(self, run: _Run, error: VsmlError | None) -> None:
         run.over = True
-        run.news.append(Update(ticket=run.ticket, done=True, error=error))
+        run.news.append(Update(task=run.task, done=True, error=error))
 
     def _forget(self, run: _Run) -> None:
         if run.awaited is None:
@@ -265,7 +265,7 @@ class TaskRunner:
         percent = run.seen.get("info.progress")
         if percent is not None and percent != run.percent:
             run.percent = percent
-            run.news.append(Update(ticket=run.ticket, done=False, percent=percent))
+            run.news.append(Update(task=run.task, done=False, percent=percent))
 
     def _pass_deadlines(self) -> None:
         now = time.monotonic()

@@ -61,7 +61,7 @@ class BoundedSocket(ssl.SSLSocket):
             self.settimeout(left)
 
 
-def read_whole(response: HTTPResponse) -> bytes:
+def read_all(response: HTTPResponse) -> bytes:
     """Return an answer's body; IncompleteRead when it is cut off.
 
     Read in pieces: http.client makes room at once for as much as a server only announces.

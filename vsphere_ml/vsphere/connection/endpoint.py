@@ -17,7 +17,7 @@ from pyVmomi.VmomiSupport import GetServiceVersions, versionIdMap
 from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.plan.describe import clip
 from vsphere_ml.vsphere.connection import bounds
-from vsphere_ml.vsphere.connection.bounds import MIB, AnswerTooLargeError, read_whole
+from vsphere_ml.vsphere.connection.bounds import MIB, AnswerTooLargeError, read_all
 from vsphere_ml.vsphere.connection.required import unexpected_answer
 from vsphere_ml.vsphere.connection.soap import HttpStatusError, Stub, UnexpectedAnswerError
 from vsphere_ml.vsphere.connection.tls import PinMismatchError, PinnedConnection, Trust, untrusted_error
@@ -96,12 +96,12 @@ class VCenterEndpoint:
             raise self.error(error) from error
         newest = next((version for version in GetServiceVersions("vim25") if versionIdMap[version] in served), None)
         if newest is None:
-            raise self._stranger()
+            raise self._not_vsphere()
         if digits(versionIdMap[newest]) < _OLDEST:
             raise self._too_old(versionIdMap[newest])
         return str(newest)
 
-    def _stranger(self) -> VSphereError:
+    def _not_vsphere(self) -> VSphereError:
         return VSphereError(
             f"{self.name} answers, but not as a vCenter does",
             code="vcenter.unreachable",
@@ -124,7 +124,7 @@ class VCenterEndpoint:
             response = connection.getresponse()
             if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 raise HttpStatusError(response)
-            body = read_whole(response)
+            body = read_all(response)
         finally:
             connection.close()
         return body if response.status == HTTPStatus.OK else b""
@@ -144,7 +144,7 @@ class VCenterEndpoint:
             return unexpected_answer(
                 f"{self.name} answered, but {_words(error)}",
                 self.name,
-                "run the command again; when it stays so, see whether a proxy stands between here and vCenter",
+                "run the command again; if it persists, check for a proxy on the way to vCenter",
             )
         return VSphereError(
             f"{self.name} cannot be reached: {_words(error)}",

@@ -44,7 +44,7 @@ class NoPropertyError(VSphereError, AttributeError):
 
 def unexpected_answer(message: str, target: str, hint: str = _COMPARE) -> VSphereError:
     """Return the error for an answer that no vCenter should give."""
-    return VSphereError(message, code="vcenter.garbled", target=target, hint=hint)
+    return VSphereError(message, code="vcenter.unexpected-output", target=target, hint=hint)
 
 
 def source_of(found: Any, method: str = "") -> AnswerSource:

@@ -89,7 +89,7 @@ class Session:
     """A signed-in vCenter. `read` and `write` run calls over it and mend it when they find it broken."""
 
     def __init__(self, endpoint: VCenterEndpoint, username: str, password: str) -> None:
-        self._wire = endpoint
+        self._endpoint = endpoint
         self._username = username
         self._password = password
         self._lock = threading.Lock()
@@ -109,11 +109,11 @@ class Session:
 
     @property
     def name(self) -> str:
-        return self._wire.name
+        return self._endpoint.name
 
     @property
     def timeout_s(self) -> float:
-        return self._wire.timeout_s
+        return self._endpoint.timeout_s
 
     @property
     def cookie(self) -> str:
@@ -122,7 +122,7 @@ class Session:
 
     def file_connection(self) -> PinnedConnection:
         """Return a new connection for such a request, trusted as the API's are; its body goes into no trace."""
-        return self._wire.file_connection()
+        return self._endpoint.file_connection()
 
     @property
     def generation(self) -> int:
@@ -145,7 +145,7 @@ class Session:
         try:
             return call()
         except BROKEN as error:
-            raise self._wire.error(error) from error
+            raise self._endpoint.error(error) from error
 
     def write(self, call: Callable[[], T]) -> T:
         """Return `call()`, tried once more only when vCenter refused it unseen for want of a session.
@@ -184,7 +184,7 @@ class Session:
                 break
             except BROKEN as error:
                 if pause_s is None or isinstance(error, ssl.SSLCertVerificationError | PinMismatchError):
-                    raise self._wire.error(error) from error
+                    raise self._endpoint.error(error) from error
                 self.stub.DropConnections()
                 time.sleep(pause_s)
         self._generation += 1
@@ -214,9 +214,9 @@ class Session:
 
     def _keep_secret(self, signed_in: Any) -> None:
         # vCenter puts the session's key into the ids of views and collectors.
-        if self._wire.trace is not None:
+        if self._endpoint.trace is not None:
             for value in (signed_in.key, self.stub.GetSessionId()):
-                self._wire.trace.secret(str(value or "").strip('"'))
+                self._endpoint.trace.secret(str(value or "").strip('"'))
 
     def speaks(self, version: str) -> bool:
         """Return whether the API is at least this version, such as `8.0.0.1`."""
@@ -245,7 +245,7 @@ class Session:
             pass  # the sessions end by themselves
         finally:
             self.stub.DropConnections()
-            self._wire.close()
+            self._endpoint.close()
 
     def _sign_out(self, cookie: str) -> None:
         self.stub.cookie = cookie

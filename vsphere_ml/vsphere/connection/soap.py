@@ -15,7 +15,7 @@ from xml.parsers.expat import ExpatError
 
 from pyVmomi import SoapAdapter, VmomiSupport, vmodl
 
-from vsphere_ml.vsphere.connection.bounds import AnswerTooLargeError, read_whole
+from vsphere_ml.vsphere.connection.bounds import AnswerTooLargeError, read_all
 from vsphere_ml.vsphere.connection.required import fits, forget_defaults, source_of
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Stub(_soap.SoapStubAdapter):  # type: ignore[misc]
             raise UnexpectedAnswerError("the answer is cut off, or no XML") from error
         except Exception as error:  # pyvmomi's reader raises what it stumbles into: KeyError, TypeError, AttributeError
             raise UnexpectedAnswerError from error
-        read_whole(response)  # to its end, so that the connection can be used again
+        read_all(response)  # to its end, so that the connection can be used again
         if not reader.is_answer or not _answers(answer, info, fault=reader.isFault):
             raise UnexpectedAnswerError("the answer is not that of a vCenter")
         return answer

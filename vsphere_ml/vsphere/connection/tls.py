@@ -92,7 +92,7 @@ class PinnedConnection(HTTPSConnection):
         most: float,
     ) -> None:
         super().__init__(host, port, context=context, timeout=timeout)
-        self._pin, self._patience_s, self._most = pin, timeout, most
+        self._pin, self._timeout_s, self._most = pin, timeout, most
         self._socket: socket.socket | None = None
 
     def request(self, method: str, url: str, body: Any = None, headers: Any = None, **kwargs: Any) -> None:
@@ -104,7 +104,7 @@ class PinnedConnection(HTTPSConnection):
     def renew(self) -> None:
         """Count time and bytes anew, as for the next part of a file that comes in parts."""
         if isinstance(self._socket, BoundedSocket):
-            self._socket.bound(self._patience_s, self._most)
+            self._socket.bound(self._timeout_s, self._most)
 
     def connect(self) -> None:
         super().connect()

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.site_record.redact_soap import CREDENTIAL_ELEMENTS, STRUCK
-from vsphere_ml.vsphere.connection.bounds import read_whole
+from vsphere_ml.vsphere.connection.bounds import read_all
 from vsphere_ml.vsphere.connection.tls import PinnedConnection
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _MIN_SECRET = 4  # shorter ones would strike out half the file; elements named f
 _SECRET_ELEMENT = re.compile(rf"(<(?:\w+:)?({CREDENTIAL_ELEMENTS})(?:\s[^>]*)?>)[^<]+(</(?:\w+:)?\2>)")
 # Login answers with a UserSession, whose key is the session id; tickets come back as bare return values.
 _SESSION_KEY = re.compile(r"(<key>)(?:[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{40,})(</key>)", re.IGNORECASE)
-_RETURNED_TICKET = re.compile(
+_RETURNED_TOKEN = re.compile(
     r"(<(?:Acquire\w*|Clone\w*Session)Response\b.*?>).*?(</(?:Acquire\w*|Clone\w*Session)Response>)", re.DOTALL
 )
 _METHOD = re.compile(r"<(?:\w+:)?Body[^>]*>\s*<(?:\w+:)?(\w+)")
@@ -73,7 +73,7 @@ class Trace:
             text = text.replace(value, STRUCK)
         text = _SECRET_ELEMENT.sub(rf"\g<1>{STRUCK}\g<3>", text)
         text = _SESSION_KEY.sub(rf"\g<1>{STRUCK}\g<2>", text)
-        return _RETURNED_TICKET.sub(rf"\g<1>{STRUCK}\g<2>", text)
+        return _RETURNED_TOKEN.sub(rf"\g<1>{STRUCK}\g<2>", text)
 
     def close(self) -> None:
         self._file.close()
@@ -93,7 +93,7 @@ class TracedConnection(PinnedConnection):
 
     def getresponse(self) -> HTTPResponse:
         response = super().getresponse()
-        body = read_whole(response)
+        body = read_all(response)
         self._trace.write("<--", body)
         return _Replayed(response, body)  # type: ignore[return-value]
 

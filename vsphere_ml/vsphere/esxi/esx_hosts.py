@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import HostRef
     from vsphere_ml.vsphere.connection.session import Session
 
-    Tell = Callable[[str], None]
+    OnProgress = Callable[[str], None]
 
 T = TypeVar("T")
 PAUSE_S = 1.0
@@ -66,14 +66,14 @@ class EsxHosts:
     def see(self, hosts: Collection[HostRef]) -> Mapping[HostRef, EsxiHostState]:
         """Return these hosts as they are now. See `Hosts.see`."""
         with self._attributes:
-            self._looked(self._fields.load)
+            self._read(self._fields.load)
         found = [managed_object(self._session, "vim.HostSystem", ref) for ref in hosts]
-        return self._looked(lambda: esxi_state.see(self._session, self._fields, found))
+        return self._read(lambda: esxi_state.see(self._session, self._fields, found))
 
-    def _looked(self, call: Callable[[], T]) -> T:
+    def _read(self, call: Callable[[], T]) -> T:
         return self._explained("", "looking at the hosts", lambda: self._session.read(call))
 
-    def perform(self, change: HostChange, deadline_s: float, notify: Tell) -> None:
+    def perform(self, change: HostChange, deadline_s: float, notify: OnProgress) -> None:
         """Make a change and return when it is made. See `Hosts.perform`."""
         until = time.monotonic() + deadline_s
         target = getattr(change, "vm_name", change.host_name)
@@ -86,7 +86,7 @@ class EsxHosts:
         action = "starting SSH" if run else "stopping SSH"
         self._explained(str(host), action, lambda: self._settings.ssh(self._host(host), run=run))
 
-    def _perform(self, change: HostChange, until: float, notify: Tell) -> None:  # noqa: C901, PLR0912 - an arm a change
+    def _perform(self, change: HostChange, until: float, notify: OnProgress) -> None:  # noqa: C901, PLR0912 - an arm a change
         host = self._host(change.host)
         match change:
             case WriteRecord():
@@ -151,7 +151,7 @@ class EsxHosts:
                 hint=f"see its custom attribute `{attribute}` in vCenter; nothing was changed after this",
             )
 
-    def _task(self, begin: Callable[[], Any], until: float, notify: Tell) -> None:
+    def _task(self, begin: Callable[[], Any], until: float, notify: OnProgress) -> None:
         """Begin a task and wait for its end; its error is raised. One that does not end in time is cancelled."""
         task = self._session.write(begin)
         while True:
@@ -166,11 +166,11 @@ class EsxHosts:
         self._session.write(task.CancelTask)
         raise VSphereError("it has not ended in time, and was cancelled", code="task.timeout")
 
-    def _wait(self, notify: Tell, words: str) -> None:
+    def _wait(self, notify: OnProgress, words: str) -> None:
         notify(words)
         time.sleep(self._pause_s)
 
-    def _enter(self, host: Any, until: float, notify: Tell) -> None:
+    def _enter(self, host: Any, until: float, notify: OnProgress) -> None:
         left = max(1, int(until - time.monotonic()))
         try:
             self._task(
@@ -182,7 +182,7 @@ class EsxHosts:
             if not self._property(host, "runtime.inMaintenanceMode"):
                 raise
 
-    def _exit(self, host: Any, until: float, notify: Tell) -> None:
+    def _exit(self, host: Any, until: float, notify: OnProgress) -> None:
         try:
             left = max(1, int(until - time.monotonic()))
             self._task(lambda: host.ExitMaintenanceMode_Task(timeout=left), until + GRACE_S, notify)
@@ -190,7 +190,7 @@ class EsxHosts:
             if self._property(host, "runtime.inMaintenanceMode"):
                 raise
 
-    def _reboot(self, change: Reboot, host: Any, until: float, notify: Tell) -> None:
+    def _reboot(self, change: Reboot, host: Any, until: float, notify: OnProgress) -> None:
         """Reboot a host and wait until it is back; it may go down though the answer to the call was lost."""
         try:
             self._task(lambda: host.RebootHost_Task(force=False), until, notify)
@@ -199,7 +199,7 @@ class EsxHosts:
                 raise
         self._await(host, change.host_name, change.boot_time, until, notify)
 
-    def _goes_down(self, host: Any, boot_time: str | None, until: float, notify: Tell) -> bool:
+    def _goes_down(self, host: Any, boot_time: str | None, until: float, notify: OnProgress) -> bool:
         """Return whether a host goes down in time, or has been down already."""
         while str(self._property(host, "runtime.connectionState")) == "connected":
             booted = self._property(host, "runtime.bootTime")
@@ -210,7 +210,7 @@ class EsxHosts:
             self._wait(notify, "going down")
         return True
 
-    def _await(self, host: Any, name: str, boot_time: str | None, until: float, notify: Tell) -> None:
+    def _await(self, host: Any, name: str, boot_time: str | None, until: float, notify: OnProgress) -> None:
         """Wait until the host answers vCenter, with another boot time when one is given."""
         gone = boot_time is None
         while True:
@@ -225,7 +225,7 @@ class EsxHosts:
                 raise _not_back(name, state, boot_time is not None and not gone)
             self._wait(notify, "rebooting" if gone else "going down")
 
-    def _shut_down(self, change: ShutDown, until: float, notify: Tell) -> None:
+    def _shut_down(self, change: ShutDown, until: float, notify: OnProgress) -> None:
         vm = self._vm(change.vm)
         asked, tools_until = False, min(until, time.monotonic() + TOOLS_S)
         while not self._is(vm, "poweredOff"):
@@ -250,7 +250,7 @@ class EsxHosts:
             return True
         return True
 
-    def _power_on(self, change: PowerOnAgain, host: Any, until: float, notify: Tell) -> None:
+    def _power_on(self, change: PowerOnAgain, host: Any, until: float, notify: OnProgress) -> None:
         vm = self._vm(change.vm)
         try:
             if not self._is(vm, "poweredOn"):
@@ -268,7 +268,7 @@ def _not_back(name: str, state: str, never_left: bool) -> VSphereError:  # noqa:
     seen = "it has not gone down yet" if never_left else f"vCenter sees it as {state}"
     return VSphereError(
         f"{name} has not come back in time; last seen: {seen}",
-        code="ats.host-not-back",
+        code="host.reboot-timeout",
         target=name,
         hint="look at the host's console; when it is back, run the same command again: it goes on from there",
     )

@@ -46,7 +46,7 @@ class EsxiSettings:
             self._esxcli(host, change)
         seen = esxi_state.kernel(self._session, host, options).configured
         if seen != change.value:
-            raise _not_kept(change.host_name, f"kernel setting {KERNEL_SETTING}", change.value, seen)
+            raise _not_saved(change.host_name, f"kernel setting {KERNEL_SETTING}", change.value, seen)
 
     def _esxcli(self, host: Any, change: SetKernel) -> None:
         try:
@@ -73,7 +73,7 @@ class EsxiSettings:
         self._session.write(lambda: manager.UpdateGraphicsConfig(config))
         seen = self._require(host, "config.graphicsConfig").hostDefaultGraphicsType
         if seen != change.value:
-            raise _not_kept(change.host_name, "the default graphics type", change.value, seen)
+            raise _not_saved(change.host_name, "the default graphics type", change.value, seen)
 
     def function(self, host: Any, change: SetFunctions | SetPassthrough) -> None:
         system = self._read(host, "configManager.pciPassthruSystem")
@@ -92,8 +92,8 @@ class EsxiSettings:
         system, keys = self._require(host, modules.PATH), dict(change.keys)
         before = self._options(system, change.module)
         self._session.write(lambda: system.UpdateModuleOptionString(change.module, roce.merge_options(before, keys)))
-        if missing := ", ".join(roce.lacks(self._options(system, change.module), keys)):
-            raise _not_kept(change.host_name, f"options of {change.module}", roce.merge_options(before, keys), missing)
+        if missing := ", ".join(roce.differing_options(self._options(system, change.module), keys)):
+            raise _not_saved(change.host_name, f"options of {change.module}", roce.merge_options(before, keys), missing)
 
     def _options(self, system: Any, module: str) -> str:
         return str(self._session.read(lambda: system.QueryConfiguredModuleOptionString(module)) or "")
@@ -104,7 +104,7 @@ class EsxiSettings:
         self._session.write(lambda: options.UpdateOptions([value]))
         seen = self._session.read(lambda: options.QueryOptions(pvrdma.OPTION))
         if [str(each.value) for each in seen or ()] != [change.value]:
-            raise _not_kept(change.host_name, pvrdma.OPTION, change.value, str(seen[0].value) if seen else None)
+            raise _not_saved(change.host_name, pvrdma.OPTION, change.value, str(seen[0].value) if seen else None)
 
     def firewall(self, host: Any, change: SetFirewall) -> None:
         system = self._require(host, "configManager.firewallSystem")
@@ -147,10 +147,10 @@ def _function(change: SetFunctions | SetPassthrough, host_id: str) -> Any:
     return made.PciPassthruConfig(id=host_id, passthruEnabled=change.value, applyNow=None if change.at_once else False)
 
 
-def _not_kept(host: str, what: str, wanted: str, seen: str | None) -> VSphereError:
+def _not_saved(host: str, what: str, wanted: str, seen: str | None) -> VSphereError:
     return VSphereError(
         f"{host} took {what} = {wanted}, and says {seen or 'nothing'} when asked again",
-        code="ats.not-kept",
+        code="host.setting-not-saved",
         target=host,
         hint="see the host's recent tasks and its lockdown mode; a host profile may set it back",
     )

@@ -31,7 +31,8 @@ def run(session: Session, host: Any, command: str, **options: str) -> list[dict[
     """Return the rows that an esxcli command lists, by column; none for one that only does something.
 
     `command` is its words with dots, `system.settings.kernel.list`. Raises EsxcliError, VSphereError
-    `vcenter.garbled` for an answer that is no XML, and pyvmomi's faults when the host cannot be asked this way.
+    `vcenter.unexpected-output` for an answer that is no XML, and pyvmomi's faults when the host cannot be asked this
+    way.
     """
     group = command.rpartition(".")[0].replace(".", "-")
     arguments = [_argument(name, value) for name, value in options.items()]
@@ -79,7 +80,7 @@ def _error(fault: Any) -> str:
         said = [each.text for each in detail.iter() if _local(each.tag) == "errMsg" and each.text]
     except ET.ParseError:
         said = []
-    return " ".join((said[0] if said else fault.faultMsg or "no reason was told").split())
+    return " ".join((said[0] if said else fault.faultMsg or "no reason given").split())
 
 
 def _local(tag: str) -> str:

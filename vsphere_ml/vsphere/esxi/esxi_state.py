@@ -101,14 +101,14 @@ def _read_state(
 ) -> EsxiHostState:
     """Return a host as it is; one that does not answer counts as that, whatever vCenter shows it as."""
     try:
-        return _sight(session, fields, host, props, related)
+        return _host_state(session, fields, host, props, related)
     except AWAY:
-        return _sight(
+        return _host_state(
             session, fields, host, {**props, "runtime.connectionState": HostConnection.NOT_RESPONDING}, related
         )
 
 
-def _sight(
+def _host_state(
     session: Session,
     fields: CustomAttributes,
     host: Any,

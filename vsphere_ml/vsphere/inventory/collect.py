@@ -33,7 +33,7 @@ class Properties(dict[str, Any]):
 
     Raises VSphereError `vcenter.no-property` for one that vsml cannot do without and vCenter left out: it does so where
     the account may not see the object (vSphere Web Services API, PropertyCollector, `missingSet`). Raises it
-    `vcenter.garbled` for a value that is not of the property's type.
+    `vcenter.unexpected-output` for a value that is not of the property's type.
     """
 
     def __init__(self, found: Any) -> None:
@@ -141,7 +141,7 @@ def reference(found: Any) -> str:
 
 
 def climb(found: K, above: Callable[[K], K | None]) -> Iterator[K]:
-    """Yield an object and those above it, the nearest first; `vcenter.garbled` when it comes round to one again."""
+    """Yield an object and those above it, the nearest first; `vcenter.unexpected-output` when they form a circle."""
     met: set[K] = set()
     each: K | None = found
     while each is not None:

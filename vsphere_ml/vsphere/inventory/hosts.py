@@ -121,7 +121,7 @@ def host(
         numa=_numa(props),
         pci=pci,
         gpus=gpus.shared_gpus(props, vms),
-        whole_gpus=gpus.passthrough_gpus(
+        passthrough_gpus=gpus.passthrough_gpus(
             props, pci, extra.system_ids, nics.holders(HostRef(reference(found)), props, vms)[0]
         ),
         nics=nics.ports(found, props, pci, extra.system_ids, vms) if pci else (),

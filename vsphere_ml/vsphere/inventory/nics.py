@@ -39,7 +39,7 @@ def ports(
     rdma = {_uplink_key(each): each.device for each in props.get("config.network.rdmaDevice") or ()}
     switches = _switches(props)
     held, shared = holders(HostRef(reference(found)), props, vms)
-    _lend(held, shared, pci)
+    _share_group_devices(held, shared, pci)
 
     def port(device: PciDevice) -> NicPort:
         place = device.address
@@ -119,13 +119,13 @@ def holders(
     return held, shared
 
 
-def _lend(
+def _share_group_devices(
     held: Mapping[PciAddress, VmRef],
     shared: dict[PciAddress, tuple[VmRef, ...]],
     pci: Mapping[PciAddress, PciDevice],
 ) -> None:
     """Tell of virtual functions in use by the port they belong to, where the VM's own device does not say it."""
-    lending = lenders(pci)
+    lending = shared_devices(pci)
     for place, vm in held.items():
         device, port = pci.get(place), lending.get(_bus(place))
         if device is None or port is None or is_port(device) or not is_nic(device):
@@ -134,7 +134,7 @@ def _lend(
             shared[port] = (*shared.get(port, ()), vm)
 
 
-def lenders(pci: Mapping[PciAddress, PciDevice]) -> dict[str, PciAddress]:
+def shared_devices(pci: Mapping[PciAddress, PciDevice]) -> dict[str, PciAddress]:
     """Return the only NIC port of each PCI bus that has just one: what the bus's virtual functions belong to."""
     ports: dict[str, list[PciAddress]] = {}
     for device in pci.values():

@@ -37,7 +37,7 @@ _WANTED: dict[Any, tuple[str, ...]] = {
 }
 
 
-def look(session: Session, fields: CustomAttributes, scope: Scope) -> tuple[Inventory, Site]:
+def read_site(session: Session, fields: CustomAttributes, scope: Scope) -> tuple[Inventory, Site]:
     """Return the inventory, and the objects behind its names."""
     fields.load()
     datacenter, name, vm_folder = _datacenter(session, scope.datacenter)
@@ -87,7 +87,7 @@ def _datacenter(session: Session, wanted: str | None) -> tuple[Any, str, Any]:
         f"there is no data centre `{wanted}`" if wanted else "this vCenter shows no data centre",
         code="site.not-found",
         target="location.datacenter",
-        hint=f"there are: {', '.join(names)}" if names else "the account may lack the privilege System.View",
+        hint=f"there are: {', '.join(names)}" if names else "the account may need the privilege System.View",
     )
 
 

@@ -19,11 +19,11 @@ from vsphere_ml.bench.imports import log
 from vsphere_ml.bench.imports.files import one
 from vsphere_ml.bench.imports.reading import Given
 from vsphere_ml.bench.model.record import (
+    Diagnostic,
     LinkResult,
     Outcome,
     Path,
     Proof,
-    Remark,
     Run,
     Steps,
     SweepPoint,
@@ -46,7 +46,7 @@ QUIET = Machine(cv=0.005)
 SOUND = synthetic.record(machine=QUIET, nodes=2, launches=3)
 
 
-def told(runs: tuple[Run, ...]) -> dict[str, Remark]:
+def told(runs: tuple[Run, ...]) -> dict[str, Diagnostic]:
     return {each.code: each for each in explain(study(runs))}
 
 
@@ -62,7 +62,7 @@ def test_a_sound_record_is_inside_its_bracket_and_only_hears_of_larger_frames() 
 def test_a_record_made_slower_than_the_wire_allows_is_below_the_floor(golden: Golden) -> None:
     slow = synthetic.record(machine=replace(QUIET, overlap=-1.0), nodes=2, launches=3)
     golden(told(slow)["bench.below-floor"].target)
-    assert study(slow).scalings[1].standing is BoundsCheck.BELOW
+    assert study(slow).scalings[1].bounds_check is BoundsCheck.BELOW
 
 
 def test_an_efficiency_that_cannot_be_is_above_the_ceiling() -> None:
@@ -242,9 +242,9 @@ def test_launches_that_failed_are_told_with_their_reason_and_how_many(golden: Go
 
 
 def test_what_was_noted_while_it_ran_and_is_worth_mending_is_told_once() -> None:
-    lost = Remark(code="bench.lost-node", target="node-2", message="lost on the way")
-    stopped = Remark(code="bench.stopped", target="r", message="the time is up")
-    runs = tuple(replace(run, remarks=(lost, stopped)) for run in synthetic.record(nodes=2, launches=2))
+    lost = Diagnostic(code="bench.lost-node", target="node-2", message="lost on the way")
+    stopped = Diagnostic(code="bench.stopped", target="r", message="the time is up")
+    runs = tuple(replace(run, diagnostics=(lost, stopped)) for run in synthetic.record(nodes=2, launches=2))
     texts = [each.code for each in explain(study(runs))]
     assert texts.count("bench.lost-node") == 1
     assert "bench.stopped" not in texts
@@ -282,14 +282,14 @@ def test_of_another_tools_log_nobody_is_told_to_run_more_steps(golden: Golden) -
 def test_launches_that_are_not_complete_are_in_no_figure() -> None:
     bad = replace(SOUND[0], outcome=Outcome.FAILED, steps=Steps(step_s=((1e9,),)))
     seen = study((bad, *SOUND[1:]))
-    assert seen.left_out == (bad,)
+    assert seen.skipped == (bad,)
     assert seen.scalings[0].point.step.value < 1
 
 
 def test_without_a_base_there_is_no_efficiency() -> None:
     alone = study(tuple(run for run in SOUND if run.configuration.nodes == 2))
     assert alone.scalings[0].efficiency is None
-    assert alone.scalings[0].standing is BoundsCheck.UNKNOWN
+    assert alone.scalings[0].bounds_check is BoundsCheck.UNKNOWN
 
 
 def test_the_base_of_rdma_is_one_node_whatever_its_transport() -> None:

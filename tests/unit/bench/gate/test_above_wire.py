@@ -62,7 +62,7 @@ def test_sixteen_gpus_of_two_nodes_are_held_against_what_their_nodes_links_allow
     (seen,) = study((run,)).sweeps
     assert seen.share == pytest.approx(0.921, abs=0.001)
     assert all_reduce(seen).rows[-1][-1] == "92.2 %"
-    assert "bench.above-wire" not in {each.code for each in explain(study((run,)))}
+    assert "bench.above-link-rate" not in {each.code for each in explain(study((run,)))}
 
 
 @pytest.mark.parametrize(
@@ -106,14 +106,14 @@ def test_no_gate_passes_what_exceeds_the_wire(
     (only,) = checks
     checked()
     if share > AT_CEILING * 1.0001:
-        assert (only.passed, "bench.above-wire" in texts) == (Passed.UNKNOWN, True)
+        assert (only.passed, "bench.above-link-rate" in texts) == (Passed.UNKNOWN, True)
     elif share < AT_CEILING * 0.9999:
-        assert (only.passed, "bench.above-wire" in texts) == (Passed.YES if share >= 0.01 else Passed.NO, False)
+        assert (only.passed, "bench.above-link-rate" in texts) == (Passed.YES if share >= 0.01 else Passed.NO, False)
 
 
 def test_a_link_above_its_rate_is_named_and_passes_no_gate() -> None:
     run = public("superbench-ib-client", Link(line_rate_bits_per_s=100e9), Transport.ROCE)
-    assert "bench.above-wire" in {each.code for each in explain(study((run,)))}
+    assert "bench.above-link-rate" in {each.code for each in explain(study((run,)))}
     assert [each.passed for each in gate((run,), None, EASY) if each.kind == "bound"] == [Passed.UNKNOWN]
 
 
@@ -122,7 +122,7 @@ def test_a_link_has_one_share_everywhere(name: str, share: str) -> None:
     """201.8 Gbit/s of 200 over InfiniBand, whose 26 bytes of headers are not RoCE's 62."""
     rate = 200e9 if share else 100e9
     seen = study((public(name, Link(line_rate_bits_per_s=rate, mtu_bytes=1500), Transport.ROCE),))
-    ((_, capacity),) = seen.link_wires
+    ((_, capacity),) = seen.link_capacities
     (row,) = links(seen).rows
     assert capacity.share is not None
     assert row[-1].startswith(f"{capacity.share * 100:.1f} %")
@@ -147,7 +147,7 @@ def test_the_slowest_link_is_the_one_with_the_smallest_share_of_its_own() -> Non
         configuration=Configuration(workload=Workload.LINK, nodes=2, ranks=2, transport=Transport.ROCE),
         link_results=(link(100e9, 0.9), link(200e9, 0.5)),
     )
-    ((_, capacity),) = study((run,)).link_wires
+    ((_, capacity),) = study((run,)).link_capacities
     assert capacity.calibrated_bytes_per_s == pytest.approx(200e9 / 8 * 0.5)
 
 

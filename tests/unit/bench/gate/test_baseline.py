@@ -63,7 +63,7 @@ def test_a_baseline_is_not_mixed_with_another(tmp_path: Path) -> None:
     baseline.make(RECORD, tmp_path / "base")
     with pytest.raises(ConfigError) as refused:
         baseline.make(RECORD, tmp_path / "base")
-    assert refused.value.code == "baseline.there"
+    assert refused.value.code == "baseline.exists"
 
 
 @pytest.mark.parametrize(("share", "passed"), [(0.9, Passed.YES), (1.0, Passed.UNKNOWN), (1.2, Passed.NO)])
@@ -185,7 +185,7 @@ def test_of_a_single_launch_nothing_is_told_and_more_are_asked_for() -> None:
 
 def test_too_few_launches_for_a_baseline_name_the_command_that_adds_them(golden: Golden) -> None:
     with pytest.raises(NotPossible) as refused:
-        baseline.choose_runs(spread(1.0), again="vsml bench --repeats 3 --into here")
+        baseline.choose_runs(spread(1.0), again="vsml bench --repeats 3 --results here")
     golden(refused.value.hint)
 
 

@@ -106,7 +106,7 @@ def test_absurd_sizes_are_refused_and_no_bug(size: str) -> None:
     table = WHOLES["nccl-tests.txt"].content.replace(b" 67108864 ", f" {size} ".encode())
     document = WHOLES["nccl-tests.json"].content.replace(b'"size": 67108864', f'"size": {size}'.encode())
     run = importers.attempt(table, Given())
-    assert run is None or "import.left-out" in {each.code for each in run.remarks}
+    assert run is None or "import.left-out" in {each.code for each in run.diagnostics}
     assert importers.attempt(document, Given()) is None
 
 

@@ -67,8 +67,8 @@ def test_a_gigabyte_a_second_is_one_whichever_tool_printed_it(name: str, tool: s
 def test_every_iteration_is_kept_where_the_tool_did() -> None:
     assert [len(point.iterations_s) for point in read("nccl-tests.json").sweep] == [3, 3, 3, 3]
     assert [len(point.time_s) for point in read("nccl-tests.json").sweep] == [1, 1, 1, 1]
-    assert read("nccl-tests.json").remarks == ()
-    assert [each.code for each in read("nccl-tests.txt").remarks] == ["import.means"]
+    assert read("nccl-tests.json").diagnostics == ()
+    assert [each.code for each in read("nccl-tests.txt").diagnostics] == ["import.mean-times"]
 
 
 def test_where_ranks_ran_and_with_what_comes_along() -> None:
@@ -95,7 +95,7 @@ def test_horovods_iterations_become_step_times() -> None:
     estimate = study((made,)).scalings[0].point.samples_per_s
     assert estimate is not None
     assert estimate.value == pytest.approx(640, rel=0.01)
-    assert [each.code for each in made.remarks] == ["import.one-rank"]
+    assert [each.code for each in made.diagnostics] == ["import.one-rank"]
 
 
 def test_the_total_of_tf_cnn_benchmarks_is_over_all_ranks() -> None:
@@ -137,8 +137,8 @@ def test_an_old_log_gets_its_bracket() -> None:
     alone = imported_from(single, replace(wanted, nodes=1))
     both = study((alone, read("horovod.txt", wanted))).scalings[1]
     assert both.efficiency is not None
-    assert both.bracket is not None
-    assert both.bracket.floor < both.efficiency.value
+    assert both.bounds is not None
+    assert both.bounds.floor < both.efficiency.value
 
 
 def test_launches_of_one_configuration_are_numbered_and_compared() -> None:

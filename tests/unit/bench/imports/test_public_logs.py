@@ -102,5 +102,5 @@ def test_a_log_gives_the_same_figures_however_it_was_collected(way: str) -> None
 
 
 def _figures(run: Run) -> object:
-    codes = [each.code for each in run.remarks]
+    codes = [each.code for each in run.diagnostics]
     return run.configuration, run.sweep, run.steps, run.link_results, run.placement, run.outcome, codes

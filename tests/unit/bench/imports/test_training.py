@@ -38,7 +38,7 @@ def test_a_total_that_is_not_ranks_times_the_mean_is_refused(before: str, after:
 def test_horovods_total_is_not_asked_where_an_iteration_is_missing() -> None:
     lines = [line for line in HOROVOD.splitlines(keepends=True) if "Iter #3" not in line]
     run = public_logs.imported("".join(lines), Given(nodes=2))
-    assert "import.left-out" in {each.code for each in run.remarks}
+    assert "import.left-out" in {each.code for each in run.diagnostics}
 
 
 def tf_cnn(*totals: str, everywhere: int = 64, more: str = "") -> str:

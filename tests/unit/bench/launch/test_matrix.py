@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.bench.jobs import OPEN_MPI_4, OPEN_MPI_5
-from vsphere_ml.bench.launch.matrix import MOST_STEP_TIMES, BenchSpec, check_wish, expand, over_mpi, plan
+from vsphere_ml.bench.launch.matrix import MOST_STEP_TIMES, BenchSpec, check_spec, expand, over_mpi, plan
 from vsphere_ml.bench.model.job import MPICH, RunIn
 from vsphere_ml.bench.model.record import Outcome, Run, Steps, Workload
 from vsphere_ml.bench.model.transports import Transport
@@ -98,9 +98,9 @@ def test_nccl_is_started_by_mpirun_whatever_starts_the_others() -> None:
 
 def test_a_record_that_could_not_be_read_is_refused_before_it_is_measured() -> None:
     spec = BenchSpec(nodes=(4,), slots=8, repeats=5, options={Workload.TRAIN: {"steps": "7500"}})
-    check_wish(spec)  # 7500 steps × 32 ranks × 5 launches × 5 times
+    check_spec(spec)  # 7500 steps × 32 ranks × 5 launches × 5 times
     with pytest.raises(ConfigError) as refusal:
-        check_wish(replace(spec, options={Workload.TRAIN: {"steps": "7501"}}))
+        check_spec(replace(spec, options={Workload.TRAIN: {"steps": "7501"}}))
     assert (refusal.value.code, refusal.value.hint) == ("usage", "--steps 7500")
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.unit.bench.jobs import job
-from tests.waiting import PATIENCE_S, until
+from tests.waiting import EXIT_TIMEOUT_S, until
 from vsphere_ml.bench.launch import remote_job
 from vsphere_ml.bench.launch.launchers import Launch
 from vsphere_ml.core.errors import BenchError
@@ -46,7 +46,7 @@ class Here:
 
 
 def started(folder: Path, patch: pytest.MonkeyPatch, *command: str) -> subprocess.Popen[bytes]:
-    patch.setattr(remote_job, "LOOK_S", 1)
+    patch.setattr(remote_job, "POLL_S", 1)
     here = Here(folder)
     remote_job.start(here, job(), Launch(command=command, variables={}, files={}))  # type: ignore[arg-type]
     (folder / "job.sh").write_text(here.script)
@@ -58,7 +58,7 @@ def there(file: Path) -> None:
 
 
 def test_a_job_leaves_the_status_of_its_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    started(tmp_path, monkeypatch, "sh", "-c", "echo out; echo err >&2; exit 7").wait(PATIENCE_S)
+    started(tmp_path, monkeypatch, "sh", "-c", "echo out; echo err >&2; exit 7").wait(EXIT_TIMEOUT_S)
     assert (tmp_path / "rc").read_text() == "7\n"
     assert ((tmp_path / "job.out").read_text(), (tmp_path / "job.err").read_text()) == ("out\n", "err\n")
 
@@ -72,7 +72,7 @@ def test_a_job_that_nobody_looks_after_ends_itself_and_what_it_started(
     (tmp_path / "alive").touch()
     long_ago = time.time() - FORGOTTEN_S
     os.utime(tmp_path / "alive", (long_ago, long_ago))
-    process.wait(PATIENCE_S)
+    process.wait(EXIT_TIMEOUT_S)
     assert int((tmp_path / "rc").read_text()) != 0
     with pytest.raises(ProcessLookupError):
         os.kill(int(begun.read_text()), 0)
@@ -83,7 +83,7 @@ def test_a_job_that_is_looked_after_goes_on(tmp_path: Path, monkeypatch: pytest.
     there(tmp_path / "alive")
     nearly = time.time() - (remote_job.FORGOTTEN_MIN - 1) * 60
     os.utime(tmp_path / "alive", (nearly, nearly))
-    process.wait(PATIENCE_S)
+    process.wait(EXIT_TIMEOUT_S)
     assert (tmp_path / "rc").read_text() == "0\n"
     assert (tmp_path / "job.out").read_text() == "whole\n"
 
@@ -101,7 +101,7 @@ def begun(folder: Path, *command: str, **variables: str) -> int:
 
 def test_what_is_new_of_a_job_comes_with_its_status(tmp_path: Path) -> None:
     pid = begun(tmp_path, "/bin/sh", "-c", f"echo line >{tmp_path}/rank-0.jsonl; exit 3")
-    seen = remote_job.peek(Asked(tmp_path), job(), pid, 0, PATIENCE_S)
+    seen = remote_job.peek(Asked(tmp_path), job(), pid, 0, EXIT_TIMEOUT_S)
     assert (seen.status, seen.gone, seen.text) == (3, False, "line\n")
 
 
@@ -119,7 +119,7 @@ def test_what_a_job_printed_comes_from_the_byte_on_that_is_not_known(tmp_path: P
 
 def test_variables_of_ranks_take_no_program_from_the_jobs_script(tmp_path: Path) -> None:
     pid = begun(tmp_path, "/bin/sh", "-c", f"echo $PATH $MINE >{tmp_path}/rank-0.jsonl; exit 3", PATH="/x", MINE="a b")
-    seen = remote_job.peek(Asked(tmp_path), job(), pid, 0, PATIENCE_S)
+    seen = remote_job.peek(Asked(tmp_path), job(), pid, 0, EXIT_TIMEOUT_S)
     assert (seen.status, seen.text) == (3, "/x a b\n")
 
 
@@ -137,7 +137,7 @@ def processes_of(folder: Path) -> list[str]:
 def test_who_watches_a_job_ends_with_its_script_and_ends_no_process_of_its_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_job, "LOOK_S", 0.1)
+    monkeypatch.setattr(remote_job, "POLL_S", 0.1)
     pid = begun(tmp_path, "/bin/sh", "-c", f"echo $$ >{tmp_path}/begun; exec sleep 60")
     until(lambda: (tmp_path / "begun").exists() and (tmp_path / "begun").read_text(), "it does not begin")
     assert len(processes_of(tmp_path)) > 1
@@ -147,13 +147,13 @@ def test_who_watches_a_job_ends_with_its_script_and_ends_no_process_of_its_numbe
 
 
 def test_a_job_whose_script_was_killed_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_job, "LOOK_S", 0.1)
+    monkeypatch.setattr(remote_job, "POLL_S", 0.1)
     pid = begun(tmp_path, "/bin/sh", "-c", f"echo $$ >{tmp_path}/begun; exec sleep 60")
     until(lambda: (tmp_path / "begun").exists() and (tmp_path / "begun").read_text(), "it does not begin")
     assert remote_job.peek(Asked(tmp_path), job(), pid, 0, 0.5) == remote_job.JobProgress(status=None, text="")
     os.kill(pid, signal.SIGKILL)
     try:
-        assert remote_job.peek(Asked(tmp_path), job(), pid, 0, PATIENCE_S) == remote_job.JobProgress(
+        assert remote_job.peek(Asked(tmp_path), job(), pid, 0, EXIT_TIMEOUT_S) == remote_job.JobProgress(
             status=None, text="", gone=True
         )
     finally:
@@ -184,7 +184,7 @@ def test_a_full_file_system_is_a_trouble(tmp_path: Path, monkeypatch: pytest.Mon
     for name in ("df", "dmesg"):
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    golden(remote_job.troubles(Asked(tmp_path), job()))
+    golden(remote_job.reported_faults(Asked(tmp_path), job()))
 
 
 def test_a_start_that_tells_no_pid_is_an_error(tmp_path: Path) -> None:

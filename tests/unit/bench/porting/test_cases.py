@@ -31,7 +31,7 @@ def swapped(case: dict[str, Any]) -> str:
 @pytest.mark.parametrize("name", ["loop", "fit", "torch"])
 def test_a_ported_script_is_whole(name: str) -> None:
     ported = check(base(name).encode(), name)
-    assert ported.whole
+    assert ported.is_complete
     assert [each.state for each in ported.found] == [PortingState.FOUND] * 7
     assert [each.step for each in ported.found] == list(STEPS)
 
@@ -55,7 +55,7 @@ def test_what_a_script_does_about_a_step_is_told_with_its_line(case: dict[str, A
     ported = check(text.encode(), "train.py", keras=case.get("keras", NEWEST_KERAS))
     found = ported.found[case["step"] - 1]
     assert (found.state, found.message) == (case["state"], found.message)
-    assert case.get("says", "") in found.message
+    assert case.get("summary", "") in found.message
     if "at" in case:
         assert found.line is not None
         assert case["at"] in text.splitlines()[found.line - 1]
@@ -67,4 +67,4 @@ def test_what_a_script_does_about_a_step_is_told_with_its_line(case: dict[str, A
 
 def test_the_workload_that_ships_passes_its_own_check() -> None:
     workload = Path(__file__).parents[4] / "vsphere_ml" / "bench" / "workloads" / "train.py"
-    assert check(workload.read_bytes(), "train.py").whole
+    assert check(workload.read_bytes(), "train.py").is_complete

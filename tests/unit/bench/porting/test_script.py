@@ -51,7 +51,7 @@ def test_a_script_is_never_run(tmp_path: Path) -> None:
 
 
 def test_doubtful_escapes_are_no_error_of_ours() -> None:
-    assert not check(rb"x = '\d'", "train.py").whole
+    assert not check(rb"x = '\d'", "train.py").is_complete
 
 
 @pytest.mark.parametrize("depth", [200, 3000])

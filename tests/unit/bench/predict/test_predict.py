@@ -6,7 +6,7 @@ import pytest
 
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.network import frames
-from vsphere_ml.bench.network.bounds import LaunchShape, bracket, gradient_bytes, ring_s, turning_batch
+from vsphere_ml.bench.network.bounds import LaunchShape, efficiency_bounds, gradient_bytes, ring_s, turning_batch
 from vsphere_ml.bench.predict import arguments
 from vsphere_ml.bench.predict.predict import LinkModel, TrainingModel, predict, share
 from vsphere_ml.core.errors import ConfigError
@@ -33,7 +33,7 @@ def test_fp16_gradients_halve_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("transport", "mtu", "payload", "wire", "percent"),
+    ("transport", "mtu", "payload", "link", "percent"),
     [
         (Transport.ROCE, 1500, 1024, 1106, 92.59),
         (Transport.ROCE, 9000, 4096, 4178, 98.04),
@@ -42,9 +42,9 @@ def test_fp16_gradients_halve_it() -> None:
         (Transport.TCP, 9000, 8948, 9038, 99.00),
     ],
 )
-def test_what_headers_leave(transport: Transport, mtu: int, payload: int, wire: int, percent: float) -> None:
+def test_what_headers_leave(transport: Transport, mtu: int, payload: int, link: int, percent: float) -> None:
     frame = frames.frame(transport, mtu)
-    assert (frame.payload_bytes, frame.wire_bytes) == (payload, wire)
+    assert (frame.payload_bytes, frame.frame_bytes) == (payload, link)
     assert round(frame.share * 100, 2) == percent
 
 
@@ -79,7 +79,7 @@ def test_42_gigabytes_of_four_100_gigabit_links_are_84_percent() -> None:
     ],
 )
 def test_the_bracket_of_published_runs(size: float, base_ms: float, nodes: int, flat: float, node_level: float) -> None:
-    made = bracket(
+    made = efficiency_bounds(
         size_bytes=size, shape=LaunchShape(ranks=8 * nodes, nodes=nodes), bytes_per_s=12.5e9, base_s=base_ms / 1e3
     )
     assert made.floor == pytest.approx(flat, abs=0.001)
@@ -88,20 +88,20 @@ def test_the_bracket_of_published_runs(size: float, base_ms: float, nodes: int, 
 
 
 def test_when_the_exchange_is_longer_than_the_step_even_hiding_all_of_it_is_too_slow() -> None:
-    made = bracket(size_bytes=1e9, shape=LaunchShape(ranks=2, nodes=2), bytes_per_s=1e9, base_s=0.5)
+    made = efficiency_bounds(size_bytes=1e9, shape=LaunchShape(ranks=2, nodes=2), bytes_per_s=1e9, base_s=0.5)
     assert made.floor == pytest.approx(1 / 3)
     assert made.ceiling == 0.5
     assert made.ceiling_is_network
 
 
 def test_the_ceiling_is_that_of_nodes_that_reduce_inside_first() -> None:
-    made = bracket(size_bytes=1e9, shape=LaunchShape(ranks=16, nodes=2), bytes_per_s=1e9, base_s=0.5)
+    made = efficiency_bounds(size_bytes=1e9, shape=LaunchShape(ranks=16, nodes=2), bytes_per_s=1e9, base_s=0.5)
     assert made.ceiling == 0.5
     assert made.floor == pytest.approx(0.5 / (0.5 + 1.875))
 
 
 def test_one_node_exchanges_nothing_over_the_wire() -> None:
-    made = bracket(size_bytes=1e9, shape=LaunchShape(ranks=8, nodes=1), bytes_per_s=1e9, base_s=0.5)
+    made = efficiency_bounds(size_bytes=1e9, shape=LaunchShape(ranks=8, nodes=1), bytes_per_s=1e9, base_s=0.5)
     assert (made.floor, made.ceiling, made.ring_s) == (1, 1, 0)
 
 

@@ -42,11 +42,11 @@ def row(sm: int, throttle: str) -> dict[str, str]:
     [
         (
             [row(345, "0x0000000000000001"), row(1980, "0x0000000000000000"), row(1950, "0x0000000000000004")],
-            "GPU-1: SM 1950 to 1980 MHz, memory 3201 MHz, throttled: power cap, ECC Enabled, idle in 1 of 3 looks",
+            "GPU-1: SM 1950 to 1980 MHz, memory 3201 MHz, throttled: power cap, ECC Enabled, idle in 1 of 3 readings",
         ),
         (
             [row(345, "0x0000000000000001")],
-            "GPU-1: SM 345 MHz, memory 3201 MHz, throttled: no, ECC Enabled, idle in 1 of 1 looks",
+            "GPU-1: SM 345 MHz, memory 3201 MHz, throttled: no, ECC Enabled, idle in 1 of 1 readings",
         ),
     ],
 )
@@ -84,7 +84,7 @@ def test_a_rank_asks_the_driver_while_its_program_runs(tmp_path: Path) -> None:
     smi.write_text('#!/bin/sh\necho "GPU-1, 1410 MHz, 1215 MHz, 0x0000000000000000, Enabled"\n')
     smi.chmod(0o755)
     rank = (remote_job.WORKLOADS / "rank.py").read_text().replace("CLOCKS_S = 10.0", "CLOCKS_S = 0.01")
-    (tmp_path / "rank.py").write_text(rank.replace("LOOK_S = 2.0", "LOOK_S = 0.05"))
+    (tmp_path / "rank.py").write_text(rank.replace("POLL_S = 2.0", "POLL_S = 0.05"))
     subprocess.run(
         [
             sys.executable,

@@ -97,7 +97,7 @@ def test_another_path_than_the_one_asked_for_is_an_invalid_launch(
     run = launched(name, transport)
     assert (run.outcome, run.sweep) == (Outcome.INVALID, ())
     assert f"path: {evidence_of_it}" in run.reason
-    error = evidence.objection(run)
+    error = evidence.invalid_reason(run)
     assert error is not None
     assert error.code == "bench.path"
 
@@ -134,8 +134,8 @@ def test_the_file_wins_over_the_table_and_its_iterations_stand_beside_the_tools_
 
 def test_messages_that_no_memory_was_left_for_are_named(golden: Golden) -> None:
     less = log("gpudirect").replace("# Using devices", "# Reducing maxBytes to 4194304 due to memory limitation")
-    (diagnostic, left_out) = nccl_tests.parse_result(less, "", 2).remarks
-    assert (diagnostic.code, left_out.code) == ("import.means", "bench.not-measured")
+    (diagnostic, left_out) = nccl_tests.parse_result(less, "", 2).diagnostics
+    assert (diagnostic.code, left_out.code) == ("import.mean-times", "bench.not-measured")
     golden(left_out.message)
 
 

@@ -118,13 +118,13 @@ def test_nothing_measured_is_told_in_the_tools_own_words(golden: Golden) -> None
     ],
 )
 def test_what_is_not_measured_is_said_with_the_reason(transport: Transport, has: dict[str, object], why: str) -> None:
-    text = link_tools.lack(transport, nodes(**has))
+    text = link_tools.missing_tool(transport, nodes(**has))
     assert text is not None
     assert why in text
     diagnostic = link_tools.not_measured(transport, text)
     assert diagnostic.message == f"not measured: {text}"
     assert diagnostic.hint
-    assert link_tools.lack(transport, nodes(iperf3=True)) is None
+    assert link_tools.missing_tool(transport, nodes(iperf3=True)) is None
 
 
 def test_a_build_without_cuda_is_known_by_its_help(tmp_path: Path) -> None:

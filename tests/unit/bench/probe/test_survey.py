@@ -164,7 +164,7 @@ def test_ranks_in_a_container_have_its_interpreter_and_its_images_own_variables_
 
 
 @pytest.mark.parametrize(
-    ("lacking", "code", "told"),
+    ("pending", "code", "told"),
     [
         ("running", "bench.no-container", "container vsml-worker does not run"),
         ("shares", "bench.container", "does not share /var/tmp/vsml-bench with the guest"),
@@ -172,9 +172,9 @@ def test_ranks_in_a_container_have_its_interpreter_and_its_images_own_variables_
         ("python", "bench.no-runtime", "python3 is no Python with Horovod in container vsml-worker"),
     ],
 )
-def test_a_container_that_cannot_be_used_is_told_with_the_reason(lacking: str, code: str, told: str) -> None:
+def test_a_container_that_cannot_be_used_is_told_with_the_reason(pending: str, code: str, told: str) -> None:
     with pytest.raises(BenchError, match=told) as refused:
-        contained(**{lacking: NONE})
+        contained(**{pending: NONE})
     assert refused.value.code == code
 
 

@@ -112,7 +112,7 @@ def test_nothing_is_counted_where_nobody_knows_what_must_be_sent() -> None:
 
 def test_explain_tells_what_the_record_has() -> None:
     counts = ledger.count(job(2), logs(*[{"eth0": counters(2 * must(2))}] * 2))
-    run = replace(synthetic.sweep(2), traffic=counts, remarks=ledger.diagnose(counts))
+    run = replace(synthetic.sweep(2), traffic=counts, diagnostics=ledger.diagnose(counts))
     assert "bench.traffic-twice" in {each.code for each in explain(study((run,)))}
 
 

@@ -114,18 +114,18 @@ def test_an_imported_log_must_show_every_node_send_and_receive(
     assert made.verdict is verdict
 
 
-@pytest.mark.parametrize("left_out", range(4))
-def test_one_side_of_one_node_that_is_not_told_leaves_the_path_unknown(left_out: int) -> None:
+@pytest.mark.parametrize("skipped", range(4))
+def test_one_side_of_one_node_that_is_not_told_leaves_the_path_unknown(skipped: int) -> None:
     """One rank's lines, without the list of devices, were once a proof for any number of nodes."""
     lines_told = both_ways(2).splitlines()
-    log = "\n".join(lines_told[:left_out] + lines_told[left_out + 1 :])
+    log = "\n".join(lines_told[:skipped] + lines_told[skipped + 1 :])
     made = paths.of_import(Transport.ROCE, channels.of_nccl(log), TWO, log)
     assert made is not None
     assert made.verdict is Verdict.UNKNOWN
     listed = paths.JobNodes.of_devices(2, {0: "node-1.example.org", 1: "node-2"})
     made = paths.of_import(Transport.ROCE, channels.of_nccl(log), listed, log)
     assert made is not None
-    assert (f"node-{left_out // 2 + 1}" in made.evidence, f"node-{2 - left_out // 2}" in made.evidence) == (True, False)
+    assert (f"node-{skipped // 2 + 1}" in made.evidence, f"node-{2 - skipped // 2}" in made.evidence) == (True, False)
 
 
 def test_on_one_node_no_channel_proves_a_path_between_nodes() -> None:

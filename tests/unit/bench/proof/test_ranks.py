@@ -59,14 +59,14 @@ def test_a_good_launch_is_proven_and_says_where_each_rank_ran() -> None:
     ]
     assert run.steps is not None
     assert run.steps.step_s == ((2.0, 0.1, 0.1), (2.0, 0.1, 0.1))
-    assert (run.configuration.parameters, run.link.mtu_bytes, run.remarks) == (7, 1500, ())
-    assert evidence.objection(run) is None
+    assert (run.configuration.parameters, run.link.mtu_bytes, run.diagnostics) == (7, 1500, ())
+    assert evidence.invalid_reason(run) is None
 
 
 def test_ranks_that_differ_after_training_make_a_run_invalid_whatever_its_speed() -> None:
     run = record({"node-1": trained(0), "node-2": trained(1, weights="bb22")})
     assert (run.outcome, run.steps) == (Outcome.INVALID, None)
-    error = evidence.objection(run)
+    error = evidence.invalid_reason(run)
     assert error is not None
     assert error.code == "bench.not-in-sync"
     assert "rank 0: aa11, rank 1: bb22" in error.message
@@ -76,7 +76,7 @@ def test_weights_that_are_no_numbers_show_nothing_though_their_hashes_are_equal(
     nan = [trained(rank).replace('"weights": "aa11"', '"weights": "aa11", "finite": false') for rank in (0, 1)]
     run = record({"node-1": nan[0], "node-2": nan[1]})
     assert (run.outcome, run.proof("in_sync")) == (Outcome.COMPLETE, Verdict.UNKNOWN)
-    assert [each.code for each in run.remarks] == ["bench.not-finite"]
+    assert [each.code for each in run.diagnostics] == ["bench.not-finite"]
     assert "bench.not-finite" in [each.code for each in explain(study((run,)))]
     apart = record({"node-1": nan[0], "node-2": nan[1].replace("aa11", "bb22")})
     assert apart.outcome is Outcome.INVALID
@@ -96,7 +96,7 @@ def test_weights_that_are_no_numbers_show_nothing_though_their_hashes_are_equal(
 def test_ranks_elsewhere_than_asked_are_a_failure_of_its_own(texts: dict[str, str], evidence_has: str) -> None:
     run = record(texts)
     assert run.outcome is Outcome.INVALID
-    error = evidence.objection(run)
+    error = evidence.invalid_reason(run)
     assert isinstance(error, PlacementError)
     assert error.status == 8
     assert evidence_has in error.message
@@ -104,8 +104,8 @@ def test_ranks_elsewhere_than_asked_are_a_failure_of_its_own(texts: dict[str, st
 
 def test_nodes_on_one_esxi_host_are_labelled_as_not_inter_host() -> None:
     run = record({"node-1": trained(0), "node-2": trained(1)}, hosts=dict.fromkeys(HOSTS, "esx-01"))
-    assert [(each.code, each.target) for each in run.remarks] == [("bench.one-host", "esx-01")]
-    assert "not inter-host" in run.remarks[0].message
+    assert [(each.code, each.target) for each in run.diagnostics] == [("bench.one-host", "esx-01")]
+    assert "not inter-host" in run.diagnostics[0].message
 
 
 def test_a_sweep_counts_the_slowest_rank_of_each_repeat() -> None:
@@ -179,4 +179,4 @@ def test_an_elastic_job_tells_how_its_ranks_became_fewer() -> None:
         (1, 2, (0.1, 0.1)),
     ]
     assert run.steps is None
-    assert [(each.code, each.target) for each in run.remarks] == [("bench.lost-node", "node-2")]
+    assert [(each.code, each.target) for each in run.diagnostics] == [("bench.lost-node", "node-2")]

@@ -27,8 +27,8 @@ def made_by(line: str) -> tuple[Run, ...]:
     "line",
     [
         "vsml bench 'my cluster.toml' --nodes 1,2",
-        "vsml bench --repeats 2 'my cluster.toml' --into first --nodes 1,2",
-        "vsml bench 'my cluster.toml' --into=first --nodes 1,2 --repeats=2",
+        "vsml bench --repeats 2 'my cluster.toml' --results first --nodes 1,2",
+        "vsml bench 'my cluster.toml' --results=first --nodes 1,2 --repeats=2",
     ],
 )
 def test_options_that_are_given_anew_are_given_once(line: str, tmp_path: Path, golden: Golden) -> None:

@@ -39,7 +39,7 @@ def test_steps_that_are_too_many_for_a_document_are_written_as_means(
     rows = (*seen.steps.step_s, *seen.steps.compute_s)
     assert [row == pytest.approx(settings) for row in rows] == [True] * 4
     assert seen.steps.averaged
-    assert [each.code for each in seen.remarks][-1] == "record.steps-averaged"
+    assert [each.code for each in seen.diagnostics][-1] == "record.steps-averaged"
 
 
 def test_steps_that_fit_are_written_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

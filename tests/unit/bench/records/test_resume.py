@@ -29,7 +29,7 @@ def refused(recorded: Run, here: Conditions = HERE) -> NotPossible:
     with pytest.raises(NotPossible) as caught:
         check_conditions([run(), recorded], here)
     assert caught.value.code == "record.other-conditions"
-    assert "--into" in caught.value.hint
+    assert "--results" in caught.value.hint
     return caught.value
 
 

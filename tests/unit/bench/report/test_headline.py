@@ -11,7 +11,7 @@ import pytest
 from tests.unit.bench import synthetic
 from vsphere_ml.bench.analysis.explain import explain
 from vsphere_ml.bench.analysis.study import BoundsCheck, study
-from vsphere_ml.bench.model.record import Outcome, Proof, Remark, Verdict
+from vsphere_ml.bench.model.record import Diagnostic, Outcome, Proof, Verdict
 from vsphere_ml.bench.report.actions import COMMANDS, MOST, actions
 from vsphere_ml.bench.report.headline import PROOFS, Tone, headline, tiles
 
@@ -26,7 +26,7 @@ def scalings_only(existing: BoundsCheck) -> Study:
     """Return the study with its largest configuration standing so to its bracket."""
     seen = study(RECORD)
     *smaller, largest = seen.scalings
-    return replace(seen, scalings=(*smaller, replace(largest, standing=existing)))
+    return replace(seen, scalings=(*smaller, replace(largest, bounds_check=existing)))
 
 
 def without_proof(run: Run, name: str, verdict: Verdict) -> Run:
@@ -39,13 +39,15 @@ def twice_as_long(point: SweepPoint) -> SweepPoint:
 
 
 @pytest.mark.parametrize(
-    ("standing", "tone"),
+    ("bounds_check", "tone"),
     [(BoundsCheck.INSIDE, Tone.GOOD), (BoundsCheck.BELOW, Tone.BAD), (BoundsCheck.ABOVE, Tone.BAD)],
 )
-def test_the_largest_configuration_is_judged_by_where_it_lies_in_its_bracket(standing: BoundsCheck, tone: Tone) -> None:
-    seen = scalings_only(standing)
+def test_the_largest_configuration_is_judged_by_where_it_lies_in_its_bracket(
+    bounds_check: BoundsCheck, tone: Tone
+) -> None:
+    seen = scalings_only(bounds_check)
     answers = headline(seen)
-    bounds = seen.scalings[-1].bracket
+    bounds = seen.scalings[-1].bounds
     assert bounds is not None
     assert answers.tone is tone
     assert "3 nodes" in answers.text
@@ -93,7 +95,11 @@ def test_the_tiles_have_throughput_efficiency_bandwidth_and_proofs() -> None:
 
 def test_at_most_three_things_are_to_be_done_each_once_and_as_a_command() -> None:
     seen = study(RECORD)
-    diagnostics = [*explain(seen), *explain(seen), *(Remark(code=code, target="x", message="y") for code in COMMANDS)]
+    diagnostics = [
+        *explain(seen),
+        *explain(seen),
+        *(Diagnostic(code=code, target="x", message="y") for code in COMMANDS),
+    ]
     text = actions(diagnostics)
     assert len(text) == MOST
     assert len({each.finding.code for each in text}) == MOST
@@ -101,4 +107,4 @@ def test_at_most_three_things_are_to_be_done_each_once_and_as_a_command() -> Non
 
 
 def test_what_nothing_can_be_done_about_is_no_action() -> None:
-    assert actions([Remark(code="bench.other", target="x", message="y")]) == ()
+    assert actions([Diagnostic(code="bench.other", target="x", message="y")]) == ()

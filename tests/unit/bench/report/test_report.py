@@ -17,7 +17,7 @@ from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine
 from vsphere_ml.bench.analysis.study import study
 from vsphere_ml.bench.model import figures
-from vsphere_ml.bench.model.record import LinkResult, Outcome, Remark, Steps, Workload, World
+from vsphere_ml.bench.model.record import Diagnostic, LinkResult, Outcome, Steps, Workload, World
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.report.canvas import NARROW, WIDTH, linear_axis, ticks
 from vsphere_ml.bench.report.html_page import page
@@ -121,9 +121,9 @@ def test_the_sheet_names_figures_as_superbench_does_and_in_its_units() -> None:
 
 
 def test_what_was_noted_and_how_ranks_became_fewer_is_told(golden: Golden) -> None:
-    noted = Remark(code="bench.lost-node", target="node-2", message="no answer")
+    noted = Diagnostic(code="bench.lost-node", target="node-2", message="no answer")
     worlds = (World(ranks=2, first_step=0, step_s=(0.2,)), World(ranks=1, first_step=0, step_s=(0.1, 0.1)))
-    content = story(study((replace(RECORD[0], remarks=(noted,), worlds=worlds),)))
+    content = story(study((replace(RECORD[0], diagnostics=(noted,), worlds=worlds),)))
     tables = {each.heading: each.rows for each in content.tables}
     assert [row[2:] for row in tables["Elastic"]] == [("2", "0", "1", "200 ms"), ("1", "0", "2", "100 ms")]
     assert [rows[0][2:] for rows in tables.values()].count(("node-2", "no answer")) == 1
@@ -264,19 +264,19 @@ def without_link(run: Run) -> Run:
 def test_one_node_whose_link_nobody_measured_takes_no_bracket_away(golden: Golden) -> None:
     runs = tuple(without_link(run) if run.configuration.nodes == 1 else run for run in of_nodes(1, 2))
     seen = study(runs)
-    assert [each.bracket is None for each in seen.scalings] == [True, False]
-    assert not any("bracket" in each for each in story(seen).notices)
+    assert [each.bounds is None for each in seen.scalings] == [True, False]
+    assert not any("bounds" in each for each in story(seen).notices)
     (plot,) = (each for each in plots(seen) if "Scaling" in each.caption)
-    assert plot.svg.count('class="bracket"') == 2, "of the one number of nodes that has one, and in the legend"
+    assert plot.svg.count('class="bounds"') == 2, "of the one number of nodes that has one, and in the legend"
     golden(re.findall(r"<text[^>]*>(.*?)</text>", plot.svg))
 
 
 def test_where_there_is_no_bracket_none_is_in_the_legend_and_the_notice_names_it(golden: Golden) -> None:
     seen = study(tuple(map(without_link, of_nodes(1, 2))))
-    (notice,) = (each for each in story(seen).notices if "bracket" in each)
+    (notice,) = (each for each in story(seen).notices if "bounds" in each)
     assert seen.scalings[1].point.title in notice
     (plot,) = (each for each in plots(seen) if "Scaling" in each.caption)
-    assert 'class="bracket"' not in plot.svg
+    assert 'class="bounds"' not in plot.svg
     golden(re.findall(r"<text[^>]*>(.*?)</text>", plot.svg))
 
 

@@ -63,9 +63,9 @@ def test_a_script_that_is_none(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     [
         "gate {record} --baseline {record} --tolerance nan",
         "gate {record} --of-bound nan",
-        "import {record}/x.log --into {record}/i --link-gbit nan",
-        "run {record}/cluster.toml --limit nan",
-        "run {record}/cluster.toml --limit inf",
+        "import {record}/x.log --results {record}/i --link-gbit nan",
+        "run {record}/cluster.toml --max-time nan",
+        "run {record}/cluster.toml --max-time inf",
     ],
 )
 def test_what_is_no_number_is_never_counted_with(
@@ -169,7 +169,7 @@ def test_records_that_cannot_be_read_or_compared(
 def test_logs_are_imported_and_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     logs = CASES.parent / "imports"
     into = tmp_path / "old"
-    arguments = ("import", logs / "nccl-tests.txt", logs / "nccl-tests.json", "--into", into, "--link-gbit", "10")
+    arguments = ("import", logs / "nccl-tests.txt", logs / "nccl-tests.json", "--results", into, "--link-gbit", "10")
     status, answers = answer(capsys, *arguments)
     assert status == 0
     assert [each["launch"] for each in answers["data"]["runs"]] == [1, 2]
@@ -177,11 +177,11 @@ def test_logs_are_imported_and_reported(capsys: pytest.CaptureFixture[str], tmp_
     status, answers = answer(capsys, "report", into)
     assert status == 0
     assert 0.8 < answers["data"]["sweeps"][0]["share"] < 0.9
-    assert run(["bench", "import", str(logs / "iperf3.json"), "--into", str(into)]) == 0
+    assert run(["bench", "import", str(logs / "iperf3.json"), "--results", str(into)]) == 0
     assert "1 link" in capsys.readouterr().out
-    status, answers = answer(capsys, "import", logs / "README.md", "--into", into)
+    status, answers = answer(capsys, "import", logs / "README.md", "--results", into)
     assert (status, answers["errors"][0]["code"]) == (2, "import.unknown")
-    status, answers = answer(capsys, "import", tmp_path / "none", "--into", into)
+    status, answers = answer(capsys, "import", tmp_path / "none", "--results", into)
     assert (status, answers["errors"][0]["code"]) == (2, "file.unreadable")
 
 
@@ -190,7 +190,7 @@ def test_a_device_or_fifo_is_no_log_and_no_record(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, special: str
 ) -> None:
     os.mkfifo(tmp_path / "fifo")
-    status, answers = answer(capsys, "import", tmp_path / special, "--into", tmp_path / "into")
+    status, answers = answer(capsys, "import", tmp_path / special, "--results", tmp_path / "into")
     assert (status, answers["errors"][0]["code"]) == (2, "file.unreadable")
     assert not (tmp_path / "into").exists()
 
@@ -201,7 +201,7 @@ def test_what_a_log_does_not_tell_is_given_on_the_command_line(
     described = next(each for each in public_logs.descriptions() if each["id"] == "nccl-tests-44-all-gather")
     log = tmp_path / "log"
     log.write_text(public_logs.text(described))
-    arguments = ("import", log, "--into", tmp_path / "into", "--ranks", "2", "--nodes", "1")
+    arguments = ("import", log, "--results", tmp_path / "into", "--ranks", "2", "--nodes", "1")
     status, answers = answer(capsys, *arguments)
     assert (status, answers["errors"][0]["code"]) == (2, "import.collective")
     assert answers["errors"][0]["hint"].startswith("--collective")
@@ -212,10 +212,10 @@ def test_what_a_log_does_not_tell_is_given_on_the_command_line(
 
 
 def test_published_figures_come_with_their_sources(capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
-    status, answers = answer(capsys, "anchors")
+    status, answers = answer(capsys, "published")
     assert status == 0
-    assert all(each["source"] and each["conditions"] for each in answers["data"]["anchors"])
-    assert run(["bench", "anchors"]) == 0
+    assert all(each["source"] and each["conditions"] for each in answers["data"]["published"])
+    assert run(["bench", "published"]) == 0
     golden(capsys.readouterr().out)
 
 
@@ -224,7 +224,7 @@ def test_the_selftest_refuses_without_root_and_writes_nothing(
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     monkeypatch.setenv("VSML_STATE_DIR", str(tmp_path / "state"))
-    status, answers = answer(capsys, "selftest", "--into", tmp_path / "record")
+    status, answers = answer(capsys, "selftest", "--results", tmp_path / "record")
     assert (status, answers["errors"][0]["code"]) == (3, "lab.no-guests")
     golden(answers["errors"][0]["message"])
     assert list(tmp_path.iterdir()) == []
@@ -237,18 +237,18 @@ def test_a_variable_that_is_none_or_is_not_the_users(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, wrong: str
 ) -> None:
     (tmp_path / "cluster.toml").write_text(QUAD)
-    status, answers = answer(capsys, "run", tmp_path / "cluster.toml", "--variable", wrong)
+    status, answers = answer(capsys, "run", tmp_path / "cluster.toml", "--env", wrong)
     assert (status, answers["errors"][0]["code"]) == (2, "usage")
-    assert answers["errors"][0]["hint"] == "--variable NCCL_ALGO=RING"
+    assert answers["errors"][0]["hint"] == "--env NCCL_ALGO=RING"
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ("--script mine.py --workload train", "--script runs instead of a workload"),
-        ("--arguments 0.25", "--arguments are those of a program of yours"),
-        ("--least-nodes 1 --workload allreduce", "only `train` is elastic"),
-        ("--least-nodes 1 --script mine.py", "only `train` is elastic"),
+        ("--script-args 0.25", "--script-args are those of a program of yours"),
+        ("--min-nodes 1 --workload allreduce", "only `train` is elastic"),
+        ("--min-nodes 1 --script mine.py", "only `train` is elastic"),
         ("--nccl-sizes 0:8", "from 1 byte to 64 GiB"),
         ("--nccl-sizes 8:65G", "from 1 byte to 64 GiB"),
         ("--nccl-sizes 8:4", "from 1 byte to 64 GiB"),
@@ -270,9 +270,9 @@ def test_a_gate_that_is_too_noisy_and_a_baseline_of_too_few_name_the_command_to_
 ) -> None:
     one = replace(synthetic.sweep(2), environment=Environment(invocation=("vsml", "bench", "a.toml", "-o", "json")))
     record = synthetic.write((one,), tmp_path / "one")
-    status, answers = answer(capsys, "baseline", "make", record, "--into", tmp_path / "base")
+    status, answers = answer(capsys, "baseline", "make", record, "--results", tmp_path / "base")
     assert (status, answers["errors"][0]["code"]) == (3, "bench.no-baseline")
-    command = f"vsml bench a.toml -o json --repeats 5 --into {record}"
+    command = f"vsml bench a.toml -o json --repeats 5 --results {record}"
     assert answers["errors"][0]["hint"] == command
     base = synthetic.write(tuple(replace(one, run_id=f"r{at}", launch=at) for at in range(1, 6)), tmp_path / "base")
     status, answers = answer(capsys, "gate", record, "--baseline", base)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.fakes.wishes import cluster
+from tests.fakes.requirements import cluster
 from vsphere_ml.bench.model.job import RunIn, Tools
-from vsphere_ml.cli.bench.launch_settings import means
+from vsphere_ml.cli.bench.launch_settings import launch_settings
 from vsphere_ml.core.errors import ConfigError
 
 SETTINGS = {
@@ -23,7 +23,7 @@ SETTINGS = {
 
 def tools(within: RunIn, **settings: str) -> Tools:
     made = cluster()
-    return means(replace(made, guest=replace(made.guest, settings=settings)), within, "", 60.0).tools
+    return launch_settings(replace(made, guest=replace(made.guest, settings=settings)), within, "", 60.0).tools
 
 
 def test_guests_and_containers_have_programs_of_their_own() -> None:

@@ -28,13 +28,13 @@ class Guests:
 
     terminal: Terminal
     share: float
-    wishes: list[BenchSpec] = field(default_factory=list)
+    requirements: list[BenchSpec] = field(default_factory=list)
 
     def shape(self, _rate: str, *_nodes: str) -> None:
         """Nothing is joined by links."""
 
     def bench(self, spec: BenchSpec, _folder: Path) -> tuple[Run, ...]:
-        self.wishes.append(spec)
+        self.requirements.append(spec)
         return slowed() if spec.workloads == (Workload.LINK,) else swept(self.share)
 
 
@@ -44,7 +44,7 @@ class Tried:
 
     status: int
     messages: list[str]
-    wishes: list[BenchSpec]
+    requirements: list[BenchSpec]
 
 
 def tried(
@@ -57,7 +57,7 @@ def tried(
         yield Guests(terminal, share, specs)
 
     patch.setattr("vsphere_ml.cli.lab.lab_cluster.lab_cluster", lab_cluster)
-    words = ("bench", "selftest", "--rate", "100mbit", "--into", str(folder / "record"), "-o", "json")
+    words = ("bench", "selftest", "--rate", "100mbit", "--results", str(folder / "record"), "-o", "json")
     status = run([*words, *more])
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     return Tried(status, document["messages"], specs)
@@ -78,7 +78,7 @@ def test_how_often_it_launches_does_not_depend_on_what_is_found(
     for number, (more, launches) in enumerate([((), 2), (("--launches", "5"), 5)]):
         done = tried(monkeypatch, capsys, tmp_path / str(number), *more, share=share)
         assert done.status == status
-        assert [(spec.workloads, spec.repeats) for spec in done.wishes] == [
+        assert [(spec.workloads, spec.repeats) for spec in done.requirements] == [
             ((Workload.ALLREDUCE,), launches),
             ((Workload.LINK,), 1),
         ]

@@ -28,7 +28,7 @@ def test_an_inventory_needs_no_vcenter(
     golden(ended.err)
     golden(ended.out)
     data = json.loads(vsml("-o", "json", "export", "ansible", str(file), "--offline").out)["data"]
-    assert (data["inventory"], data["left_out"]) == (ended.out, ["node-1"])
+    assert (data["inventory"], data["skipped"]) == (ended.out, ["node-1"])
 
 
 def test_what_is_of_a_lab_says_so(

@@ -28,7 +28,7 @@ def test_the_cache_is_removed_and_summed_up(
     result = json.loads(ended.out)["data"]
     assert ended.status == 0
     assert [each["name"] for each in result["removed"]] == ["runtime-1"]
-    assert [each["name"] for each in result["kept"]] == ["runtime-2"]
+    assert [each["name"] for each in result["in_use"]] == ["runtime-2"]
     assert result["bytes"] == result["removed"][0]["bytes"] >= 5000
     shown = vsml("lab", "build", "--clean").out.splitlines()
     assert shown[1].split()[0] == "runtime-2"

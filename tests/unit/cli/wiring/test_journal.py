@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.fakes.pictures import quad_8u3
+from tests.fakes.requirements import cluster
 from tests.fakes.site import FakeVCenter
-from tests.fakes.wishes import cluster
 from tests.unit.flows.acting import provision
 from vsphere_ml.cli.wiring.journal import (
     NAME,

@@ -75,8 +75,9 @@ def test_a_server_given_replaces_the_lab_that_a_file_names(folder: Path) -> None
 
 def test_a_lab_stands_alone() -> None:
     assert site_wiring.target(None, lab="default").vcenter.lab == "default"
-    with pytest.raises(ConfigError, match="stands alone"):
+    with pytest.raises(ConfigError) as refused:
         site_wiring.target(None, lab="default", server="x.test")
+    assert refused.value.code == "usage"
 
 
 def test_a_lab_that_does_not_run_is_told_with_what_to_type(shown: Callable[..., Shown], golden: Golden) -> None:

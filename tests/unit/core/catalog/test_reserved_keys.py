@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.fakes.wishes import cluster
+from tests.fakes.requirements import cluster
 from tests.unit.core.sites import one_host
 from vsphere_ml.core.catalog.reserved_keys import refusal
 from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY

@@ -43,9 +43,9 @@ def test_each_version_has_its_row(  # noqa: PLR0917 - a row of the table
 
 
 def test_a_cpu_that_no_document_speaks_of_is_told() -> None:
-    assert ats_versions.caution("8.0.3", "intel") == ""
-    assert "AMD" in ats_versions.caution("8.0.3", "amd")
-    assert ats_versions.caution("8.0.3", "") != ""
+    assert ats_versions.version_warning("8.0.3", "intel") == ""
+    assert "AMD" in ats_versions.version_warning("8.0.3", "amd")
+    assert ats_versions.version_warning("8.0.3", "") != ""
 
 
 def fact(configured: str | None, effective: str | None, **knobs: object) -> HostSetting:
@@ -62,8 +62,8 @@ def fact(configured: str | None, effective: str | None, **knobs: object) -> Host
     ("configured", "effective", "state", "three"),
     [
         (None, None, SettingState.UNKNOWN, (False, False, False)),
-        ("FALSE", "FALSE", SettingState.LACKING, (False, False, False)),
-        ("FALSE", "TRUE", SettingState.LACKING, (False, False, False)),  # in effect until the next boot
+        ("FALSE", "FALSE", SettingState.NOT_CONFIGURED, (False, False, False)),
+        ("FALSE", "TRUE", SettingState.NOT_CONFIGURED, (False, False, False)),  # in effect until the next boot
         ("TRUE", "FALSE", SettingState.PENDING, (True, True, False)),
         ("TRUE", None, SettingState.UNPROVEN, (True, False, False)),
         ("TRUE", "TRUE", SettingState.EFFECTIVE, (True, False, True)),

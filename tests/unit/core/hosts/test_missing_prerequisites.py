@@ -9,8 +9,8 @@ import pytest
 
 from tests.fakes.clock import FakeClock
 from tests.fakes.pictures import ROCE, held, quad_8u3, r750xa, vm
+from tests.fakes.requirements import cluster, node
 from tests.fakes.site import FakeVCenter
-from tests.fakes.wishes import cluster, node
 from tests.unit.core.sites import provisioned
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.hosts.missing_prerequisites import missing_prerequisites
@@ -65,7 +65,7 @@ def handed(host: Host) -> Host:
     gpus = tuple(
         DirectPathGpu(address=gpu.address, vendor=0x10DE, device=0x20F1, name="A100", active=False) for gpu in host.gpus
     )
-    return replace(host, whole_gpus=gpus)
+    return replace(host, passthrough_gpus=gpus)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_mig_on_ampere_is_named_with_its_reboot(golden: Golden) -> None:
 def test_a_host_that_could_take_nodes_is_a_finding_although_others_do() -> None:
     found = planned(cluster((node("node-1", nic=NO_NIC),)), site(shared(r750xa(1)), r750xa(2))).plan
     assert found.placements[0].host_name == "esx-02.lab.test"
-    assert [(each.code, each.target) for each in found.findings] == [("host.unready", "esx-01.lab.test")]
+    assert [(each.code, each.target) for each in found.findings] == [("host.needs-config", "esx-01.lab.test")]
     assert "(rule host-graphics)" in found.findings[0].message
 
 

@@ -14,7 +14,7 @@ from tests.fakes.pictures import (
     seed_7u2,
     vm,
 )
-from tests.fakes.wishes import cluster, nodes, seed_cluster
+from tests.fakes.requirements import cluster, nodes, seed_cluster
 from tests.unit.core.sites import one_host, provisioned, refused
 from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
 from vsphere_ml.core.model.inventory import VmRef

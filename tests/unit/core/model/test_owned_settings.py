@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.fakes.pictures import quad_8u3
-from tests.fakes.wishes import cluster, nodes
+from tests.fakes.requirements import cluster, nodes
 from tests.unit.core.applied import applied
 from tests.unit.core.sites import changed, only, planned, provisioned, seen
 from vsphere_ml.core.catalog.reserved_keys import refusal
@@ -31,7 +31,7 @@ def test_a_key_that_left_the_file_is_taken_away_and_nothing_else(golden: Golden)
     assert not planned(cluster(nodes(1, extra_config=TWO)), site)
     one = cluster(nodes(1, extra_config={"sched.swap.vmxSwapEnabled": "FALSE"}))
     plan = planned(one, site)
-    golden(only(plan, SetSettings).lacks)
+    golden(only(plan, SetSettings).drift)
     done = applied(plan.changes, site)
     assert not planned(one, done)
     keys = seen(applied(planned(cluster(1), done).changes, done)).extra_config

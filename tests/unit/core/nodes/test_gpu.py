@@ -108,7 +108,7 @@ def test_each_board_is_joined_as_nvidia_lists_it(board: Board) -> None:
 
 
 @pytest.mark.parametrize("kind", [GpuKind.NVLINK, GpuKind.MIG])
-def test_a_device_group_of_gpu_and_nic_is_of_single_whole_gpus(kind: GpuKind) -> None:
+def test_a_device_group_of_gpu_and_nic_is_of_single_passthrough_gpus(kind: GpuKind) -> None:
     asked = GpuRequest(kind=kind, profile="A100-40C" if kind is GpuKind.NVLINK else "A100-3-20C", count=2)
     assert nic_refusal(asked, NicRequest(kind=NicKind.DEVICE_GROUP)) is not None
     assert nic_refusal(asked, NicRequest(kind=NicKind.SRIOV)) is None

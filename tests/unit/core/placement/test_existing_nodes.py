@@ -14,7 +14,7 @@ from tests.fakes.pictures import (
     seed_7u2,
     vm,
 )
-from tests.fakes.wishes import cluster, node, nodes, seed_cluster
+from tests.fakes.requirements import cluster, node, nodes, seed_cluster
 from tests.unit.core.applied import applied
 from tests.unit.core.sites import each_host, kinds, one_host, only, planned, provisioned, refused
 from vsphere_ml.core.errors import VSphereError
@@ -141,7 +141,7 @@ def test_a_look_that_left_out_our_settings_is_an_error() -> None:
     blind = replace(done, vms=tuple(replace(each, settings=None) if each.cluster_mark else each for each in done.vms))
     with pytest.raises(VSphereError) as caught:
         solve(cluster(1), blind)
-    assert caught.value.code == "look.incomplete"
+    assert caught.value.code == "inventory.incomplete"
 
 
 def test_what_others_hold_on_a_nodes_host_stays_theirs(golden: Golden) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.fakes.pictures import quad_8u3, seed_7u2
-from tests.fakes.wishes import cluster, node, nodes, seed_cluster
+from tests.fakes.requirements import cluster, node, nodes, seed_cluster
 from tests.unit.core.hard_sites import cases
 from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.placement import Locality

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import quad_8u3
-from tests.fakes.wishes import cluster, node, nodes
+from tests.fakes.requirements import cluster, node, nodes
 from tests.unit.core.sites import provisioned
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.device_kinds import NicKind

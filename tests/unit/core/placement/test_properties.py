@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.counted import checked, counted
 from tests.fakes.pictures import A100_GROUP, held, quad_8u3, r750xa, seed_7u2, vm
-from tests.fakes.wishes import cluster, node
+from tests.fakes.requirements import cluster, node
 from tests.unit.core.applied import applied
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.device_kinds import NicKind
@@ -66,7 +66,7 @@ def sites(draw: st.DrawFn) -> Inventory:
 
 
 @st.composite
-def wishes(draw: st.DrawFn) -> ClusterSpec:
+def requirements(draw: st.DrawFn) -> ClusterSpec:
     nodes = [
         node(
             f"node-{number}",
@@ -98,7 +98,7 @@ def says_why(refusal: NotPossible) -> None:
 
 @counted
 @settings(deadline=None)
-@given(wishes(), sites())
+@given(requirements(), sites())
 def test_seats_never_overlap(spec: ClusterSpec, site: Inventory) -> None:
     placement = placed(spec, site)
     if placement is None:
@@ -137,7 +137,7 @@ def wanted(placements: Sequence[NodePlacement]) -> list[object]:
 
 @counted
 @settings(deadline=None)
-@given(wishes(), sites(), st.booleans(), st.data())
+@given(requirements(), sites(), st.booleans(), st.data())
 def test_a_plan_applied_leaves_no_plan_however_often_it_was_cut(
     spec: ClusterSpec,
     site: Inventory,
@@ -162,7 +162,7 @@ def test_a_plan_applied_leaves_no_plan_however_often_it_was_cut(
 
 @counted
 @settings(deadline=None)
-@given(wishes(), sites(), st.randoms(use_true_random=False))
+@given(requirements(), sites(), st.randoms(use_true_random=False))
 def test_the_order_of_hosts_and_devices_changes_nothing(
     spec: ClusterSpec, site: Inventory, chance: random.Random
 ) -> None:
@@ -184,7 +184,7 @@ def test_the_order_of_hosts_and_devices_changes_nothing(
 
 @counted
 @settings(deadline=None)
-@given(wishes(), sites())
+@given(requirements(), sites())
 def test_what_was_provisioned_can_be_destroyed_and_nothing_else_is(spec: ClusterSpec, site: Inventory) -> None:
     placement = placed(spec, site)
     if placement is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import quad_8u3, seed_7u2, settings, vm
-from tests.fakes.wishes import cluster, node, nodes, seed_cluster
+from tests.fakes.requirements import cluster, node, nodes, seed_cluster
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.inventory import Folder, FolderRef, Inventory, Network, NetworkRef, PoolRef
 from vsphere_ml.core.model.spec import CloneKind, ClusterSpec, Location, NicRequest, Source
@@ -120,14 +120,18 @@ def test_a_linked_clone_keeps_its_parents_disk_size(golden: Golden) -> None:
     site = quad_8u3()
     site = replace(site, vms=tuple(replace(vm, snapshot="snapshot-1") if vm.template else vm for vm in site.vms))
 
-    def wish(disk: Bytes | None, kind: CloneKind) -> ClusterSpec:
+    def requirements_of(disk: Bytes | None, kind: CloneKind) -> ClusterSpec:
         spec = cluster(nodes(2, disk=disk))
         return replace(spec, source=replace(spec.source, clone=kind))
 
-    error = refused(wish(gib(80), CloneKind.LINKED), site)
+    error = refused(requirements_of(gib(80), CloneKind.LINKED), site)
     assert error.code == "source.linked-disk"
     golden(error)
-    for spec in (wish(gib(40), CloneKind.LINKED), wish(None, CloneKind.LINKED), wish(gib(80), CloneKind.FULL)):
+    for spec in (
+        requirements_of(gib(40), CloneKind.LINKED),
+        requirements_of(None, CloneKind.LINKED),
+        requirements_of(gib(80), CloneKind.FULL),
+    ):
         assert resolve(spec, site).source.template
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import connectx6, port, quad_8u3
-from tests.fakes.wishes import cluster, nodes
+from tests.fakes.requirements import cluster, nodes
 from tests.unit.core.applied import applied
 from tests.unit.core.sites import each_host, one_host, planned, provisioned, refused, seen
 from vsphere_ml.core.model.device_kinds import NicKind
@@ -93,7 +93,7 @@ def test_a_second_look_finds_nothing_to_do() -> None:
 def test_gpus_that_are_far_from_one_of_their_nics_by_plan_are_not_wrong(gpus: int) -> None:
     site = provisioned(spec(gpus=gpus), quad_8u3(hosts=1, taken=False))
     (placement,) = solve(spec(gpus=gpus), site).placements
-    assert placement.standing is not None
+    assert placement.existing is not None
     assert placement.locality is Locality.CROSS_NUMA
     assert not wrong_gpus(placement, site.host(placement.host), ())
 

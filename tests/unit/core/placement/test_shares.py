@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.fakes.pictures import A100_GROUP, quad_8u3, seed_7u2
-from tests.fakes.wishes import cluster, node, nodes, seed_cluster
+from tests.fakes.requirements import cluster, node, nodes, seed_cluster
 from tests.unit.core.sites import one_host, planned, provisioned, refused
 from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
 from vsphere_ml.core.model.inventory import DeviceGroup, GpuUse, VgpuProfile, VmRef

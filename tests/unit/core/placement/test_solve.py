@@ -14,7 +14,7 @@ from tests.fakes.pictures import (
     r750xa,
     seed_7u2,
 )
-from tests.fakes.wishes import cluster, node, nodes, seed_cluster
+from tests.fakes.requirements import cluster, node, nodes, seed_cluster
 from tests.unit.core.hard_sites import PAIR
 from tests.unit.core.sites import one_host, refused
 from vsphere_ml.core.model.device_kinds import GpuKind, NicKind

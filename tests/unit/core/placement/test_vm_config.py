@@ -4,7 +4,7 @@ from tests.fakes.pictures import (
     quad_8u3,
     seed_7u2,
 )
-from tests.fakes.wishes import cluster, nodes, seed_cluster
+from tests.fakes.requirements import cluster, nodes, seed_cluster
 from tests.unit.core.sites import one_host
 from vsphere_ml.core.model.placement import WantGroup, WantNic, WantSriov, WantVgpu
 from vsphere_ml.core.model.spec import GpuRequest, Latency

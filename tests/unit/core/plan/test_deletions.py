@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import quad_8u3, vm
-from tests.fakes.wishes import cluster, nodes
+from tests.fakes.requirements import cluster, nodes
 from tests.unit.core.sites import changed, provisioned, refused
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.placement.solve import solve

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import A100_GROUP, CLUSTER, ROCE, quad_8u3
-from tests.fakes.wishes import cluster
+from tests.fakes.requirements import cluster
 from vsphere_ml.core.model.inventory import PciAddress, PoolRef, SwitchRef
 from vsphere_ml.core.model.placement import WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
 from vsphere_ml.core.nodes.firstboot import Customization
@@ -35,7 +35,7 @@ from vsphere_ml.core.plan.changes import (
     SetSwitchMtu,
     UpgradeHardware,
 )
-from vsphere_ml.core.plan.describe import describe, device_name, lacks_of, object_name
+from vsphere_ml.core.plan.describe import describe, device_name, drift_of, object_name
 from vsphere_ml.core.plan.diff import diff
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ WORDS: list[tuple[Change, str, str, tuple[str, ...]]] = [
         ("hardware version lower → 20",),
     ),
     (
-        SetSettings(vm="node-1", target=CLONE.target, lacks=("vCPUs 4 → 16",)),
+        SetSettings(vm="node-1", target=CLONE.target, drift=("vCPUs 4 → 16",)),
         "settings of node-1",
         "node-1",
         ("vCPUs 4 → 16",),
@@ -83,7 +83,7 @@ WORDS: list[tuple[Change, str, str, tuple[str, ...]]] = [
         AttachDevices(vm="node-1", add=(WantVgpu(profile="grid_a100-40c"),), remove=(7,), remove_names=("vGPU x",)),
         "devices of node-1",
         "node-1",
-        ("vGPU grid_a100-40c is missing", "vGPU x is too much"),
+        ("vGPU grid_a100-40c is missing", "unexpected vGPU x"),
     ),
     (
         CustomizeGuest(vm="node-1", customization=Customization(host_name="node-1", domain="x")),
@@ -102,15 +102,15 @@ WORDS: list[tuple[Change, str, str, tuple[str, ...]]] = [
     ),
     (PowerOn(vm="node-1"), "power-on of node-1", "node-1", ("is powered off",)),
     (PowerOff(vm="node-1"), "power-off of node-1", "node-1", ("must be powered off to be changed",)),
-    (DeleteVm(vm="node-1"), "removal of node-1", "node-1", ("is still there",)),
-    (DeleteRule(cluster=CLUSTER, name="r", key=3), "removal of rule r", "rule r", ("is still there",)),
-    (DeleteFolder(path="train"), "removal of folder train", "folder train", ("is still there",)),
+    (DeleteVm(vm="node-1"), "deletion of node-1", "node-1", ("is still there",)),
+    (DeleteRule(cluster=CLUSTER, name="r", key=3), "deletion of rule r", "rule r", ("is still there",)),
+    (DeleteFolder(path="train"), "deletion of folder train", "folder train", ("is still there",)),
 ]
 
 
-@pytest.mark.parametrize(("change", "noun", "thing", "lacks"), WORDS)
-def test_a_change_in_words(change: Change, noun: str, thing: str, lacks: tuple[str, ...]) -> None:
-    assert (describe(change), object_name(change), lacks_of(change)) == (noun, thing, lacks)
+@pytest.mark.parametrize(("change", "noun", "thing", "drift"), WORDS)
+def test_a_change_in_words(change: Change, noun: str, thing: str, drift: tuple[str, ...]) -> None:
+    assert (describe(change), object_name(change), drift_of(change)) == (noun, thing, drift)
 
 
 def test_no_change_is_left_out_here() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.fakes.pictures import (
     quad_8u3,
 )
-from tests.fakes.wishes import cluster, nodes
+from tests.fakes.requirements import cluster, nodes
 from tests.unit.core.applied import applied
 from tests.unit.core.sites import changed, kinds, one_node, only, planned, seen
 from vsphere_ml.core.errors import NotPossible
@@ -57,11 +57,11 @@ def test_a_linked_clone_names_the_snapshot() -> None:
 def test_a_finished_node_leaves_nothing_to_do() -> None:
     plan = planned(cluster(1), one_node())
     assert not plan
-    assert plan.placements[0].standing is not None
+    assert plan.placements[0].existing is not None
 
 
 @pytest.mark.parametrize(
-    ("knobs", "lack"),
+    ("knobs", "kind"),
     [
         ({"cpus": 4}, "vCPUs 4 → 16"),
         ({"memory": gib(8)}, "memory 8 GiB → 64 GiB"),
@@ -75,9 +75,9 @@ def test_a_finished_node_leaves_nothing_to_do() -> None:
         ({"memory_hot_add": True}, "memory hot-add on → off"),
     ],
 )
-def test_every_setting_that_differs_is_a_lack_in_words(knobs: dict[str, object], lack: str) -> None:
+def test_every_setting_that_differs_is_a_lack_in_words(knobs: dict[str, object], kind: str) -> None:
     plan = planned(cluster(1), changed(one_node(), "node-1", **knobs))
-    assert only(plan, SetSettings).lacks == (lack,)
+    assert only(plan, SetSettings).drift == (kind,)
     assert kinds(plan) == [PowerOff, SetSettings, PowerOn]
     assert plan.interrupting == (PowerOff(vm="node-1"),)
 
@@ -91,7 +91,7 @@ def test_only_our_own_keys_are_compared_whatever_their_case() -> None:
     assert not planned(cluster(1), changed(site, extra_config=keys))
     del keys["pciPassthru.RelaxACSforP2P"]
     keys["pciPassthru.64bitMMIOSizeGB"] = "64"
-    assert only(planned(cluster(1), changed(site, extra_config=keys)), SetSettings).lacks == (
+    assert only(planned(cluster(1), changed(site, extra_config=keys)), SetSettings).drift == (
         "pciPassthru.64bitMMIOSizeGB 64 → 128",
         "pciPassthru.RelaxACSforP2P not set → TRUE",
     )
@@ -100,7 +100,7 @@ def test_only_our_own_keys_are_compared_whatever_their_case() -> None:
 def test_a_key_that_is_no_longer_wanted_is_taken_away() -> None:
     spec = cluster(nodes(1, peer_to_peer=False))
     plan = planned(spec, one_node())
-    assert only(plan, SetSettings).lacks == (
+    assert only(plan, SetSettings).drift == (
         "pciPassthru.RelaxACSforP2P TRUE → not set",
         "pciPassthru.allowP2P TRUE → not set",
     )
@@ -110,7 +110,7 @@ def test_a_key_that_is_no_longer_wanted_is_taken_away() -> None:
 
 def test_a_disk_grows_while_the_vm_runs_and_never_shrinks(golden: Golden) -> None:
     plan = planned(cluster(nodes(1, disk=gib(100))), one_node())
-    assert only(plan, SetSettings).lacks == ("disk 40 GiB → 100 GiB",)
+    assert only(plan, SetSettings).drift == ("disk 40 GiB → 100 GiB",)
     assert kinds(plan) == [SetSettings]
     small = planned(cluster(nodes(1, disk=gib(20))), one_node())
     assert not small
@@ -122,7 +122,7 @@ def test_a_disk_grows_while_the_vm_runs_and_never_shrinks(golden: Golden) -> Non
 
 def test_latency_raised_later_reserves_the_cpu(golden: Golden) -> None:
     plan = planned(cluster(nodes(1, latency=Latency.HIGH)), one_node())
-    golden(only(plan, SetSettings).lacks)
+    golden(only(plan, SetSettings).drift)
 
 
 def test_a_clone_without_its_mark_is_marked_and_finished() -> None:

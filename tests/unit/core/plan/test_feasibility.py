@@ -9,8 +9,8 @@ import pytest
 
 from tests.fakes.clock import FakeClock
 from tests.fakes.pictures import quad_8u3
+from tests.fakes.requirements import cluster, nodes
 from tests.fakes.site import FakeVCenter
-from tests.fakes.wishes import cluster, nodes
 from tests.unit.core.sites import provisioned, refused
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.spec import CloneKind

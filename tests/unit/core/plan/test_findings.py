@@ -10,7 +10,7 @@ from tests.fakes.pictures import (
     quad_8u3,
     vm,
 )
-from tests.fakes.wishes import cluster, nodes
+from tests.fakes.requirements import cluster, nodes
 from tests.unit.core.applied import applied
 from tests.unit.core.sites import changed, kinds, one_node, only, planned, provisioned, seen
 from vsphere_ml.core.model.inventory import Admission, AdmissionPolicy, VmRef
@@ -70,7 +70,7 @@ def test_a_running_vm_that_lost_its_numa_affinity_is_found_and_not_stopped(golde
     assert not plan
     golden([(each.code, each.message) for each in plan.findings])
     off = applied([PowerOff(vm="node-1")], changed(site, extra_config=keys))
-    golden(only(planned(cluster(1), off), SetSettings).lacks)
+    golden(only(planned(cluster(1), off), SetSettings).drift)
 
 
 def test_vms_with_our_mark_that_cannot_be_deleted_by_name_are_found(golden: Golden) -> None:
@@ -81,10 +81,10 @@ def test_vms_with_our_mark_that_cannot_be_deleted_by_name_are_found(golden: Gold
     plan = planned(cluster(1), replace(site, vms=(*site.vms, old, copy, twin, replace(twin, ref=VmRef("vm-93")))))
     assert not plan
     assert [(each.code, each.target, each.drift) for each in plan.findings] == [
-        ("vm.extra", "node-9", True),
-        ("vm.extra", "node-1-copy", False),
-        ("vm.extra", "node-8", True),
-        ("vm.extra", "node-8", True),
+        ("vm.not-in-file", "node-9", True),
+        ("vm.not-in-file", "node-1-copy", False),
+        ("vm.not-in-file", "node-8", True),
+        ("vm.not-in-file", "node-8", True),
     ]
     golden(plan.findings[1].hint)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import DVS, ROCE, quad_8u3
-from tests.fakes.wishes import cluster, nodes
+from tests.fakes.requirements import cluster, nodes
 from tests.unit.core.applied import applied
 from tests.unit.core.sites import each_host, kinds, planned
 from vsphere_ml.core.model.device_kinds import NicKind

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import quad_8u3, vm
-from tests.fakes.wishes import cluster
+from tests.fakes.requirements import cluster
 from tests.unit.core.applied import applied
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.inventory import Folder, FolderRef, Inventory
@@ -50,7 +50,9 @@ def test_a_folder_that_stays_because_of_others_is_told(done: Inventory, golden: 
         vms=(*done.vms, vm("notes", "vm-77", folder=below.ref)),
         folders=(*done.folders, theirs),
     )
-    answers = {each.target: each.message for each in plan_destroy(SPEC, site).findings if each.code == "folder.kept"}
+    answers = {
+        each.target: each.message for each in plan_destroy(SPEC, site).findings if each.code == "folder.not-empty"
+    }
     golden(answers)
     assert not plan_destroy(SPEC, site, only=["node-1"]).findings
     assert not plan_destroy(SPEC, done).findings

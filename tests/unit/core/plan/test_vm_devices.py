@@ -9,7 +9,7 @@ from tests.fakes.pictures import (
     r750xa,
     seed_7u2,
 )
-from tests.fakes.wishes import cluster, nodes, seed_cluster
+from tests.fakes.requirements import cluster, nodes, seed_cluster
 from tests.unit.core.applied import applied
 from tests.unit.core.sites import changed, kinds, one_node, only, planned, seen
 from vsphere_ml.core.model.device_kinds import NicKind

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import CLUSTER, POOL, quad_8u3, vm
+from tests.fakes.requirements import cluster, nodes
 from tests.fakes.site import FakeVCenter
-from tests.fakes.wishes import cluster, nodes
 from tests.unit.core.applied import applied
 from tests.unit.core.sites import kinds, only, planned, provisioned
 from tests.unit.flows.acting import provision
@@ -105,8 +105,8 @@ def test_a_vm_is_moved_and_changed_in_one_run() -> None:
     spec = cluster(nodes(2, cpus=8), location=replace(HERE, folder="other", pool="Resources/ml"))
     report = provision(spec, vcenter, allow_downtime=True)
     assert report.done
-    assert report.dropped == ()
-    assert not provision(spec, vcenter).acted
+    assert report.not_applied == ()
+    assert not provision(spec, vcenter).applied
 
 
 @pytest.mark.parametrize("asked", [17, 19])
@@ -122,5 +122,5 @@ def test_a_copy_of_a_node_is_no_drift() -> None:
     copy = vm("node-1-copy", "vm-91", cluster_mark="train", node_mark="node-1")
     there = site()
     plan = planned(cluster(2), replace(there, vms=(*there.vms, copy)))
-    assert [(each.code, each.drift) for each in plan.findings] == [("vm.extra", False)]
+    assert [(each.code, each.drift) for each in plan.findings] == [("vm.not-in-file", False)]
     assert only(moved(folder="x"), CreateFolder).path == "x"

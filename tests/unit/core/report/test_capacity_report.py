@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.fakes.pictures import A100_GROUP, quad_8u3
-from tests.fakes.wishes import cluster
+from tests.fakes.requirements import cluster
 from tests.unit.core.placement.test_shares import HALF, PAIR, mig_host, small
 from tests.unit.core.sites import direct, one_host, provisioned
 from vsphere_ml.core.errors import NotPossible
@@ -20,11 +20,11 @@ from vsphere_ml.core.model.inventory import (
     VgpuProfile,
     VmRef,
 )
-from vsphere_ml.core.report.capacity_report import DIRECT_PATH, GROUP, stock
+from vsphere_ml.core.report.capacity_report import DIRECT_PATH, GROUP, list_capacity
 
 
 def free(site: Inventory, name: str, host: str = "*") -> list[int | None]:
-    return [each.free for each in stock(site, host) if each.name == name]
+    return [each.free for each in list_capacity(site, host) if each.name == name]
 
 
 def test_a_gpu_in_use_is_not_free_whole_and_a_half_of_it_is_counted() -> None:
@@ -43,35 +43,35 @@ def test_every_matching_host_is_told_and_others_are_not() -> None:
 
 def test_a_name_that_no_host_has_is_refused_with_those_there_are() -> None:
     with pytest.raises(NotPossible) as refused:
-        stock(quad_8u3(), "nobody*")
+        list_capacity(quad_8u3(), "nobody*")
     assert refused.value.code == "site.not-found"
     assert "`esx-01.lab.test`" in refused.value.hint
 
 
 def test_mig_and_sizes_are_as_nvidias_tables_have_them() -> None:
-    (third,) = [each for each in stock(mig_host()) if each.name == "grid_a100-3-20c"]
+    (third,) = [each for each in list_capacity(mig_host()) if each.name == "grid_a100-3-20c"]
     assert (third.sharing, third.framebuffer_mib, third.per_gpu, third.free) == ("mig", 20480, 2, 8)
-    (eighth,) = [each for each in stock(one_host()) if each.name == "grid_a100-8c"]
+    (eighth,) = [each for each in list_capacity(one_host()) if each.name == "grid_a100-8c"]
     assert (eighth.per_gpu, eighth.per_gpu_mixed) == (5, 4)
 
 
 def test_a_profile_whose_name_tells_no_size_has_no_number() -> None:
     site = one_host(profiles=(VgpuProfile(name="nvidia_b200x"),))
-    (strange,) = [each for each in stock(site) if each.sharing != GROUP]
+    (strange,) = [each for each in list_capacity(site) if each.sharing != GROUP]
     assert (strange.free, strange.per_gpu) == (None, None)
 
 
 def test_a_profile_of_no_table_is_counted_by_the_largest_of_its_board() -> None:
     site = one_host(profiles=(VgpuProfile(name="nvidia_b200x-180c"), VgpuProfile(name="nvidia_b200x-90c")))
-    found = {each.name: (each.free, each.per_gpu) for each in stock(site) if each.sharing != GROUP}
+    found = {each.name: (each.free, each.per_gpu) for each in list_capacity(site) if each.sharing != GROUP}
     assert found == {"nvidia_b200x-180c": (0, 1), "nvidia_b200x-90c": (0, 2)}  # none of its GPUs is of that board
 
 
 def test_whole_gpus_are_counted_by_label() -> None:
     site = direct(labels=("blue", "blue", "", ""))
     host = site.hosts[0]
-    held = (replace(host.whole_gpus[0], held_by=VmRef("vm-77")), *host.whole_gpus[1:])
-    found = stock(replace(site, hosts=(replace(host, whole_gpus=held),)))
+    held = (replace(host.passthrough_gpus[0], held_by=VmRef("vm-77")), *host.passthrough_gpus[1:])
+    found = list_capacity(replace(site, hosts=(replace(host, passthrough_gpus=held),)))
     assert {(each.name, each.sharing): each.free for each in found} == {
         ("A100 PCIe 40GB", DIRECT_PATH): 2,
         ("A100 PCIe 40GB, label blue", DIRECT_PATH): 1,
@@ -86,7 +86,7 @@ def test_device_groups_are_counted_as_often_as_their_gpus_and_functions_are_free
     def groups(**knobs: object) -> dict[str, int | None]:
         return {
             each.name: each.free
-            for each in stock(one_host(groups=(A100_GROUP, PAIR), **knobs))
+            for each in list_capacity(one_host(groups=(A100_GROUP, PAIR), **knobs))
             if each.sharing == GROUP
         }
 
@@ -118,6 +118,6 @@ def test_a_group_with_a_component_of_an_unknown_kind_is_not_counted() -> None:
 
 
 def test_what_a_vm_needs_and_whether_nvlink_joins_it_is_told() -> None:
-    row, half, *_ = stock(one_host())
+    row, half, *_ = list_capacity(one_host())
     assert (row.name, row.nvlink, row.mmio_gib) == ("grid_a100-40c", True, 128)
     assert (half.name, half.nvlink, half.mmio_gib) == ("grid_a100-20c", False, 128)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.fakes.pictures import quad_8u3, vm
-from tests.fakes.wishes import cluster
+from tests.fakes.requirements import cluster
 from tests.unit.core.sites import changed, provisioned
 from vsphere_ml.core.model.inventory import Folder, FolderRef
 from vsphere_ml.core.report.clusters import list_clusters

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import quad_8u3
-from tests.fakes.wishes import cluster, node
+from tests.fakes.requirements import cluster, node
 from tests.unit.core.sites import one_node, provisioned
 from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.inventory import EthernetCard, Inventory, NetworkRef

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import quad_8u3, r750xa, seed_7u2, settings
-from tests.fakes.wishes import cluster, node, nodes, seed_cluster
+from tests.fakes.requirements import cluster, node, nodes, seed_cluster
 from tests.unit.config.texts import ONE_NODE
 from tests.unit.core.sites import changed, one_host, one_node, planned, refused
 from vsphere_ml import shipped
@@ -18,7 +18,7 @@ from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
 from vsphere_ml.core.model.inventory import DirectPathGpu, Host, Inventory, Pvrdma, VgpuProfile
 from vsphere_ml.core.model.spec import GpuRequest, Latency, NicRequest
-from vsphere_ml.core.nodes.requirements import wish
+from vsphere_ml.core.nodes.requirements import requirements_of
 from vsphere_ml.core.placement.resolve import resolve
 from vsphere_ml.core.placement.solve import solve
 from vsphere_ml.core.plan.diff import diff
@@ -64,7 +64,7 @@ def noted(spec: ClusterSpec, **knobs: object) -> str:
     return "\n".join(planned(spec, one_host(**knobs)).notes)
 
 
-def whole_gpus(count: int) -> dict[str, object]:
+def passthrough_gpus(count: int) -> dict[str, object]:
     """Return what makes a host one of so many A100 that are passed through."""
     gpus = tuple(
         DirectPathGpu(
@@ -78,10 +78,10 @@ def whole_gpus(count: int) -> dict[str, object]:
         )
         for at in range(count)
     )
-    return {"gpus": (), "groups": (), "profiles": (), "whole_gpus": gpus}
+    return {"gpus": (), "groups": (), "profiles": (), "passthrough_gpus": gpus}
 
 
-def standing(**knobs: object) -> str:
+def existing(**knobs: object) -> str:
     """Return what is to be mended on a node whose VM was changed behind our back."""
     plan = _plan_for(changed(one_node(), "node-1", **knobs))
     return "\n".join(str(each) for each in plan.changes)
@@ -94,7 +94,7 @@ def _plan_for(site: Inventory) -> Plan:
 def asked_of(host: Host, **knobs: object) -> str:
     """Return what the table's own rules have against a host, whatever else speaks against it."""
     spec = cluster((node("node-1", **knobs),))
-    asked = wish(spec.nodes[0], resolve(spec, one_host()))
+    asked = requirements_of(spec.nodes[0], resolve(spec, one_host()))
     return "\n".join(map(str, check.of_host(host, asked)))
 
 
@@ -120,20 +120,20 @@ def _sxm() -> str:
 
 
 def _unpassed() -> dict[str, object]:
-    knobs = whole_gpus(1)
-    gpus = knobs["whole_gpus"]
+    knobs = passthrough_gpus(1)
+    gpus = knobs["passthrough_gpus"]
     assert isinstance(gpus, tuple)
-    return {**knobs, "whole_gpus": tuple(replace(gpu, active=False) for gpu in gpus)}
+    return {**knobs, "passthrough_gpus": tuple(replace(gpu, active=False) for gpu in gpus)}
 
 
 # For each rule: what breaks it, and words of what is said then.
 BREAKS: dict[str, tuple[Callable[[], str], str]] = {
-    "memory-reserved": (lambda: standing(memory_locked=False), "memory reservation not locked → locked"),
+    "memory-reserved": (lambda: existing(memory_locked=False), "memory reservation not locked → locked"),
     "efi-and-mmio": (
         lambda: file('profile = "A100-40C"', "mmio_gib = 64\n"),
         "64 GiB is less than the 128 GiB that 1 × A100-40C needs",
     ),
-    "secure-boot-off": (lambda: standing(secure_boot=True), "secure boot on → off"),
+    "secure-boot-off": (lambda: existing(secure_boot=True), "secure boot on → off"),
     "hardware-version": (
         lambda: file('kind = "nvlink", profile = "A100-40C", count = 2', "hardware_version = 19\n"),
         "hardware_version: device groups need virtual hardware 20, and 19 is asked for (vsml rules why hard",
@@ -153,7 +153,7 @@ BREAKS: dict[str, tuple[Callable[[], str], str]] = {
         ),
         "ESXi 7.0.3 gives a VM 16 PCI functions at most, 17 needed",
     ),
-    "nvlink-whole-gpus": (
+    "nvlink-full-gpus": (
         lambda: file('kind = "nvlink", profile = "A100-20C", count = 2'),
         "is a part of a GPU, and NVLink joins whole ones",
     ),
@@ -174,7 +174,7 @@ BREAKS: dict[str, tuple[Callable[[], str], str]] = {
         "warning: nvlink-without-unified-memory: unified memory is on",
     ),
     "fixed-on-large-servers": (
-        lambda: on_host(cluster(nodes(1, gpu=DYNAMIC)), **whole_gpus(5)),
+        lambda: on_host(cluster(nodes(1, gpu=DYNAMIC)), **passthrough_gpus(5)),
         "has 5 GPUs, and in a server of more than 4 a VM gets several of them only by gpu.kind",
     ),
     "gpudirect-rdma": (
@@ -220,7 +220,7 @@ BREAKS: dict[str, tuple[Callable[[], str], str]] = {
         lambda: told(cluster(nodes(1))),
         "info: nccl-memory-pools: NCCL 2.23 and newer may not start without unified memory",
     ),
-    "no-cpu-hot-add": (lambda: standing(cpu_hot_add=True), "CPU hot-add on → off"),
+    "no-cpu-hot-add": (lambda: existing(cpu_hot_add=True), "CPU hot-add on → off"),
     "no-cpu-affinity": (
         lambda: told(cluster(nodes(1, extra_config={"sched.cpu.affinity": "0,1,2"}))),
         "warning: no-cpu-affinity: sched.cpu.affinity takes the VM out of NUMA scheduling",
@@ -309,7 +309,7 @@ def test_affinity_to_all_is_none() -> None:
     [
         (GpuRequest(profile="A100-40C"), {}),
         (GpuRequest(profile="A100-40C", count=2), {"gpus": r750xa(1).gpus[:2]}),
-        (GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100", count=2), whole_gpus(4)),
+        (GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100", count=2), passthrough_gpus(4)),
     ],
 )
 def test_where_esxi_has_no_choice_none_is_told(gpu: GpuRequest, knobs: dict[str, object]) -> None:
@@ -352,9 +352,9 @@ def test_nodes_that_break_a_rule_alike_are_told_together() -> None:
 def test_rows_are_complete_and_their_sources_exist() -> None:
     assert [rule.number for rule in RULES] == list(range(1, 40))
     assert len({rule.id for rule in RULES}) == len(RULES)
-    assert all(rule.says and rule.kept for rule in RULES)
+    assert all(rule.summary and rule.enforced_by for rule in RULES)
     assert {key for rule in RULES for key in rule.sources} == set(SOURCES)
-    assert not [rule.id for rule in RULES if "unconfirmed" in rule.says]
+    assert not [rule.id for rule in RULES if "unconfirmed" in rule.summary]
 
 
 def test_a_rule_is_found_by_id_and_by_number_and_a_near_one_is_meant(golden: Golden) -> None:
@@ -375,7 +375,7 @@ def test_more_than_sixteen_functions_want_newer_hardware_of_the_vm(golden: Golde
     alone = one(gpu=SIXTEEN, nic=NicRequest(kind=NicKind.NONE))
     two_nics = one(gpu=replace(SIXTEEN, count=15), nic=NicRequest(count=2))
     specs = (seventeen, alone, two_nics)
-    versions = [wish(spec.nodes[0], resolve(spec, one_host())).hardware_version for spec in specs]
+    versions = [requirements_of(spec.nodes[0], resolve(spec, one_host())).hardware_version for spec in specs]
     assert versions == [20, 19, 20]  # 19 is the template's own
     asked = file('kind = "passthrough", device = "A100", count = 16', "hardware_version = 19\n")
     golden(asked)
@@ -409,7 +409,7 @@ def one(**knobs: object) -> ClusterSpec:
         ("ubuntuGuest", {"gpu": GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100")}, []),
         ("windows2022srvNext_64Guest", {}, ["gpudirect-rdma"]),
         ("windows2022srvNext_64Guest", {"peer_to_peer": False}, []),
-        ("windows2022srvNext_64Guest", {"gpu": LINKED, "peer_to_peer": False}, ["nvlink-whole-gpus"]),
+        ("windows2022srvNext_64Guest", {"gpu": LINKED, "peer_to_peer": False}, ["nvlink-full-gpus"]),
         ("freebsd14_64Guest", {"gpu": SWITCHED, "peer_to_peer": False}, ["nvswitch"]),
         ("windows2022srvNext_64Guest", {"nic": PVRDMA}, ["pvrdma-one-switch"]),
         ("debian12Guest", {"nic": PVRDMA}, ["efi-and-mmio", "pvrdma-one-switch"]),
@@ -428,7 +428,7 @@ def test_a_template_of_a_system_that_will_not_do_is_refused_with_its_rules(golde
     assert error.code == "source.guest"
     assert error.hint is not None
     golden(error)
-    assert [each.rpartition(" (rule ")[2] for each in error.details] == ["nvlink-whole-gpus)", "gpudirect-rdma)"]
+    assert [each.rpartition(" (rule ")[2] for each in error.details] == ["nvlink-full-gpus)", "gpudirect-rdma)"]
 
 
 @pytest.mark.parametrize(
@@ -438,7 +438,7 @@ def test_how_many_functions_a_vm_may_have_depends_on_esxi(version: str, most: in
     spec = cluster(
         (node("node-1", gpu=GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100"), nic=NicRequest(kind=NicKind.NONE)),)
     )
-    asked = replace(wish(spec.nodes[0], resolve(spec, one_host())), gpus=most)
+    asked = replace(requirements_of(spec.nodes[0], resolve(spec, one_host())), gpus=most)
     host = replace(r750xa(1), version=version)
     assert not list(by_host.many_functions(host, asked))
     assert list(by_host.many_functions(host, replace(asked, gpus=most + 1)))

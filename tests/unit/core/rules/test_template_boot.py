@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.wishes import cluster
+from tests.fakes.requirements import cluster
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.model.spec import FirstBootBy, GuestAccess

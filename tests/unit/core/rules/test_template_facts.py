@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.fakes.pictures import settings, template
-from tests.fakes.wishes import cluster
+from tests.fakes.requirements import cluster
 from vsphere_ml.core.model.spec import FirstBootBy, GuestAccess, HostKeys
 from vsphere_ml.core.rules.template_facts import TemplateFact, TemplateVerdict, template_facts
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import quad_8u3
-from tests.fakes.wishes import cluster, nodes
+from tests.fakes.requirements import cluster, nodes
 from tests.unit.core.sites import each_host, planned, refused
 from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.spec import NicRequest, RoceSpec
@@ -41,13 +41,13 @@ def test_what_is_asked_for_is_what_the_vendors_write() -> None:
 def test_a_string_keeps_whatever_nobody_asked_about(options: str, result: str) -> None:
     keys = {"pfctx": "0x08", "pfcrx": "0x08"}
     assert roce.merge_options(options, keys) == result
-    assert list(roce.lacks(result, keys)) == []
+    assert list(roce.differing_options(result, keys)) == []
     assert roce.merge_options(result, keys) == result
 
 
 def test_what_is_off_by_default_need_not_be_written(golden: Golden) -> None:
-    assert list(roce.lacks("", {"ecn": "0"})) == []
-    golden(list(roce.lacks("ecn=1", {"ecn": "0"})))
+    assert list(roce.differing_options("", {"ecn": "0"})) == []
+    golden(list(roce.differing_options("ecn=1", {"ecn": "0"})))
 
 
 def test_hosts_that_lack_it_are_a_finding_with_the_whole_string_to_type(golden: Golden) -> None:

@@ -36,11 +36,11 @@ class Guest:
     """A guest in which jobs start, and answer a look as they are told to."""
 
     name: str
-    look: Callable[[], str]
+    read_site: Callable[[], str]
     silent: bool = False
 
     def ask(self, commands: Mapping[str, str]) -> Mapping[str, CommandAnswer]:
-        return {name: CommandAnswer(0, self.look() if name == "peek" else SAID.get(name, "")) for name in commands}
+        return {name: CommandAnswer(0, self.read_site() if name == "peek" else SAID.get(name, "")) for name in commands}
 
     def run(self, command: str, **_how: object) -> CommandAnswer:
         return CommandAnswer(0, "4711" if "job.sh" in command else "")
@@ -72,17 +72,17 @@ class Site:
     """Two guests and a record; `look` is asked for what the first guest tells of its job."""
 
     folder: Path
-    look: Callable[[], str] = lambda: "0\n"
+    read_site: Callable[[], str] = lambda: "0\n"
     told: list[BenchEvent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.guests = {peer.name: Guest(peer.name, self._looked) for peer in PEERS}
 
     def _looked(self) -> str:
-        return self.look()
+        return self.read_site()
 
     @property
-    def ground(self) -> BenchSession:
+    def session(self) -> BenchSession:
         places = tuple(GuestPlace(name=peer.name, address=peer.address, vm=peer.name) for peer in PEERS)
         spec: Any = SimpleNamespace(name="train", vcenter=SimpleNamespace(lab="default"), roce=RoceSpec())
         guests: Any = Cable(self.guests)
@@ -90,8 +90,8 @@ class Site:
             spec=spec,
             guests=guests,
             clock=FakeClock(),
-            tell=self.told.append,
-            means=LaunchSettings(),
+            notify=self.told.append,
+            settings=LaunchSettings(),
             places=places,
             peers=PEERS,
             cluster=Cluster(name="train"),
@@ -105,17 +105,17 @@ class Site:
     def launch(self) -> tuple[Any, VsmlError | None]:
         spec = matrix.BenchSpec(workloads=(Workload.TRAIN,), nodes=(2,))
         (configuration,) = matrix.expand(spec)
-        return run_launch(self.ground, spec, PlannedLaunch(configuration=configuration, launch=1), SideMeasurements())
+        return run_launch(self.session, spec, PlannedLaunch(configuration=configuration, launch=1), SideMeasurements())
 
 
 def test_while_a_launch_runs_the_record_says_that_it_was_cut(tmp_path: Path) -> None:
     seen: list[tuple[Outcome, str]] = []
 
-    def look() -> str:
+    def read_site() -> str:
         seen.extend((run.outcome, run.run_id) for run in store.read(tmp_path))
         return "1\n"
 
-    run, error = Site(tmp_path, look).launch()
+    run, error = Site(tmp_path, read_site).launch()
     assert seen == [(Outcome.CUT, run.run_id)]
     assert isinstance(error, BenchError)
     store.write(run, tmp_path)
@@ -123,11 +123,11 @@ def test_while_a_launch_runs_the_record_says_that_it_was_cut(tmp_path: Path) -> 
 
 
 def test_an_interrupted_launch_is_recorded_as_cut(tmp_path: Path) -> None:
-    def look() -> str:
+    def read_site() -> str:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Site(tmp_path, look).launch()
+        Site(tmp_path, read_site).launch()
     (run,) = store.read(tmp_path)
     assert (run.outcome, run.reason) == (Outcome.CUT, "interrupted")
 
@@ -135,13 +135,13 @@ def test_an_interrupted_launch_is_recorded_as_cut(tmp_path: Path) -> None:
 def test_a_guest_that_cannot_be_cleaned_up_is_told_and_recorded(tmp_path: Path) -> None:
     site = Site(tmp_path)
 
-    def look() -> str:
+    def read_site() -> str:
         site.guests["node-2"].silent = True
         return "1\n"
 
-    site.look = look
+    site.read_site = read_site
     run, _ = site.launch()
-    assert [(each.code, each.target) for each in run.remarks] == [("bench.not-reaped", "node-2")]
+    assert [(each.code, each.target) for each in run.diagnostics] == [("bench.processes-left", "node-2")]
     assert [each.node for each in site.told if isinstance(each, ProcessesLeft)] == ["node-2"]
 
 

@@ -64,15 +64,15 @@ class _Guest:
         return CommandAnswer(0, f"{answer}\n{BOUNDARY}\n" * at_once if at_once else answer)
 
 
-def ground(guests: Told, within: RunIn = RunIn.GUEST, **has: Any) -> BenchSession:
+def session(guests: Told, within: RunIn = RunIn.GUEST, **has: Any) -> BenchSession:
     everything: dict[str, Any] = {"iperf3": True, "perftest": TOOL, "peermem": True, **has}
     surveyed = [replace(each, **everything) for each in rdma_nodes()]
     return BenchSession(
         spec=SimpleNamespace(roce=RoceSpec(dscp=26)),  # type: ignore[arg-type]
         guests=guests,  # type: ignore[arg-type]
         clock=None,  # type: ignore[arg-type]
-        tell=lambda _event: None,
-        means=LaunchSettings(tools=Tools(within=within)),
+        notify=lambda _event: None,
+        settings=LaunchSettings(tools=Tools(within=within)),
         places=tuple(GuestPlace(name=peer.name, address=peer.address, vm=f"vm-{peer.name}") for peer in PEERS),
         peers=PEERS,
         cluster=Cluster(name="train"),
@@ -93,7 +93,7 @@ def asked(workload: Workload, transport: Transport = Transport.TCP) -> Configura
 )
 def test_each_transport_is_calibrated_by_its_own_tool(transport: Transport, rate: float) -> None:
     guests = Told()
-    measured_links = links.wire(ground(guests), asked(Workload.NCCL, transport), {})
+    measured_links = links.measure_links(session(guests), asked(Workload.NCCL, transport), {})
     assert measured_links.bytes_per_s == pytest.approx(rate)
     # A ring: both receive before one sends.
     assert [name for name, _ in guests.commands] == ["node-1", "node-2", "node-1", "node-2"]
@@ -111,15 +111,15 @@ def test_each_transport_is_calibrated_by_its_own_tool(transport: Transport, rate
 def test_no_packet_of_full_size_may_be_lost_between_any_ports() -> None:
     guests = Told(answers={"ping": "eth1 10.1.0.12\n"})
     with pytest.raises(BenchError) as lost:
-        links.check_packet_sizes(ground(guests), 2)
+        links.check_packet_sizes(session(guests), 2)
     assert lost.value.code == "bench.packet-size"
     assert [name for name, _ in guests.commands] == ["node-1", "node-2"]
-    links.check_packet_sizes(ground(Told(answers={})), 2)
+    links.check_packet_sizes(session(Told(answers={})), 2)
 
 
 def test_every_port_is_measured_and_what_goes_by_all_of_them_has_their_sum() -> None:
     two = (port(), port("mlx5_1", interface="eth2"))
-    measured_links = links.wire(ground(Told(), ports=two), asked(Workload.NCCL, Transport.ROCE), {})
+    measured_links = links.measure_links(session(Told(), ports=two), asked(Workload.NCCL, Transport.ROCE), {})
     assert [(each.sender, each.device) for each in measured_links.links] == [
         ("node-1", "mlx5_0:1"),
         ("node-1", "mlx5_1:1"),
@@ -131,7 +131,7 @@ def test_every_port_is_measured_and_what_goes_by_all_of_them_has_their_sum() -> 
 
 def test_a_launch_of_links_measures_each_pair_alone_and_then_all_at_once() -> None:
     guests = Told()
-    measured_links = links.wire(ground(guests), asked(Workload.LINK), {})
+    measured_links = links.measure_links(session(guests), asked(Workload.LINK), {})
     assert [(each.load, each.sender) for each in measured_links.links] == [
         (load, sender) for load in (LinkLoad.ALONE, LinkLoad.RING) for sender in ("node-1", "node-2")
     ]
@@ -141,14 +141,14 @@ def test_a_launch_of_links_measures_each_pair_alone_and_then_all_at_once() -> No
 
 def test_rails_are_measured_at_once_by_their_own_addresses_and_do_not_stand_for_the_job_s_interface() -> None:
     guests, calibrated = Told(), links.Calibrated()
-    here = ground(guests, addresses={})
+    here = session(guests, addresses={})
     rails = {"eth3": "10.3.0", "eth4": "10.4.0"}
     surveyed = tuple(
         replace(each, addresses={f"{network}.{number}": name for name, network in rails.items()})
         for number, each in enumerate(here.surveyed, start=1)
     )
-    here = replace(here, surveyed=surveyed, means=LaunchSettings(rails=tuple(rails)))
-    measured_links = links.wire(here, asked(Workload.LINK), calibrated)
+    here = replace(here, surveyed=surveyed, settings=LaunchSettings(rails=tuple(rails)))
+    measured_links = links.measure_links(here, asked(Workload.LINK), calibrated)
     at_once = [each.device for each in measured_links.links if each.load is LinkLoad.RING and each.sender == "node-1"]
     assert at_once == ["eth3", "eth4"]
     assert measured_links.bytes_per_s == pytest.approx(2 * 1.2e9)
@@ -159,8 +159,8 @@ def test_rails_are_measured_at_once_by_their_own_addresses_and_do_not_stand_for_
 
 def test_rails_of_a_ring_over_rdma_find_each_other_by_ports_of_their_own() -> None:
     guests = Told()
-    links.wire(
-        ground(guests, ports=(port(), port("mlx5_1", interface="eth2"))), asked(Workload.NCCL, Transport.ROCE), {}
+    links.measure_links(
+        session(guests, ports=(port(), port("mlx5_1", interface="eth2"))), asked(Workload.NCCL, Transport.ROCE), {}
     )
     at_once = next(command for name, command in guests.commands if name == "node-1" and "$outputs" in command)
     assert ("-d mlx5_0 -i 1" in at_once, "-d mlx5_1 -i 1" in at_once) == (True, True)
@@ -174,52 +174,52 @@ def test_rails_of_a_ring_over_rdma_find_each_other_by_ports_of_their_own() -> No
 
 def test_links_are_measured_once_for_all_launches_over_the_same_way() -> None:
     guests, calibrated = Told(), links.Calibrated()
-    there = ground(guests)
-    first = links.wire(there, asked(Workload.NCCL, Transport.ROCE), calibrated)
-    again = links.wire(there, asked(Workload.TRAIN, Transport.ROCE), calibrated)
+    there = session(guests)
+    first = links.measure_links(there, asked(Workload.NCCL, Transport.ROCE), calibrated)
+    again = links.measure_links(there, asked(Workload.TRAIN, Transport.ROCE), calibrated)
     assert (again.bytes_per_s, again.links, len(guests.commands)) == (first.bytes_per_s, (), 4)
-    links.wire(there, asked(Workload.TRAIN, Transport.TCP), calibrated)
+    links.measure_links(there, asked(Workload.TRAIN, Transport.TCP), calibrated)
     assert len(guests.commands) == 8
 
 
 def test_what_the_guests_have_no_tool_for_is_in_the_record_and_another_tool_does_not_stand_in(golden: Golden) -> None:
-    measured_links = links.wire(ground(Told(), perftest=None), asked(Workload.NCCL, Transport.ROCE), {})
+    measured_links = links.measure_links(session(Told(), perftest=None), asked(Workload.NCCL, Transport.ROCE), {})
     assert (measured_links.bytes_per_s, measured_links.links) == (None, ())
-    golden([each.message for each in measured_links.remarks])
+    golden([each.message for each in measured_links.diagnostics])
 
 
 def test_a_tool_that_fails_ends_its_own_launch_and_no_other(golden: Golden) -> None:
     guests, calibrated = Told(answers={"ib_write_bw": "Couldn't connect to 10.0.0.12:24602"}), links.Calibrated()
-    failed = links.wire(ground(guests), asked(Workload.LINK, Transport.ROCE), calibrated)
+    failed = links.measure_links(session(guests), asked(Workload.LINK, Transport.ROCE), calibrated)
     assert failed.failure is not None
     assert failed.failure.code == "bench.link"
-    after = links.wire(ground(guests), asked(Workload.TRAIN, Transport.ROCE), calibrated)
+    after = links.measure_links(session(guests), asked(Workload.TRAIN, Transport.ROCE), calibrated)
     assert (after.failure, after.bytes_per_s) == (None, None)
-    golden(after.remarks[0].message)
+    golden(after.diagnostics[0].message)
 
 
 def test_what_a_launch_of_links_leaves_out_is_not_said_of_others() -> None:
-    there, calibrated = ground(Told(), ports=()), links.Calibrated()
-    assert len(links.wire(there, asked(Workload.LINK), calibrated).remarks) == 2
-    assert links.wire(there, asked(Workload.TRAIN), calibrated).remarks == ()
+    there, calibrated = session(Told(), ports=()), links.Calibrated()
+    assert len(links.measure_links(there, asked(Workload.LINK), calibrated).diagnostics) == 2
+    assert links.measure_links(there, asked(Workload.TRAIN), calibrated).diagnostics == ()
 
 
 def test_a_launch_of_links_alone_says_all_that_it_leaves_out(golden: Golden) -> None:
-    measured_links = links.wire(ground(Told(), ports=()), asked(Workload.LINK), {})
-    golden([(each.target, each.message) for each in measured_links.remarks])
+    measured_links = links.measure_links(session(Told(), ports=()), asked(Workload.LINK), {})
+    golden([(each.target, each.message) for each in measured_links.diagnostics])
 
 
 def test_links_are_measured_by_every_tool_that_is_there() -> None:
     bench_spec = BenchSpec(nodes=(2,), workloads=(Workload.LINK,))
-    assert links.where_possible(bench_spec, ground(Told())).link_transports == tuple(Transport)
-    assert links.where_possible(bench_spec, ground(Told(), gpus=0)).link_transports == (Transport.TCP, Transport.ROCE)
+    assert links.where_possible(bench_spec, session(Told())).link_transports == tuple(Transport)
+    assert links.where_possible(bench_spec, session(Told(), gpus=0)).link_transports == (Transport.TCP, Transport.ROCE)
     spec = replace(bench_spec, transports=(Transport.ROCE,))
     # What was asked for stays, and fails aloud.
-    assert links.where_possible(spec, ground(Told(), ports=())).link_transports == (Transport.ROCE, Transport.TCP)
+    assert links.where_possible(spec, session(Told(), ports=())).link_transports == (Transport.ROCE, Transport.TCP)
 
 
 def test_in_containers_perftest_is_called_there() -> None:
     guests = Told()
-    links.wire(ground(guests, RunIn.CONTAINER), asked(Workload.NCCL, Transport.ROCE), {})
+    links.measure_links(session(guests, RunIn.CONTAINER), asked(Workload.NCCL, Transport.ROCE), {})
     within = ["docker", "exec", "vsml-worker", "sh", "-c"]
     assert all(shlex.split(command)[:5] == within for _, command in guests.commands)

@@ -108,7 +108,7 @@ def series(folder: Path, hands: Hands, *, repeats: int, half_width: float = 0, s
         folder=folder,
         enough=Enough(half_width=half_width, seconds=seconds),
         repeats=repeats,
-        tell=events.append,
+        notify=events.append,
         began=hands.now(),
     )
     left = made.make([each for each in matrix.plan(spec, ()) if each.done is None])
@@ -118,7 +118,7 @@ def series(folder: Path, hands: Hands, *, repeats: int, half_width: float = 0, s
 def test_a_record_over_another_interface_is_refused_before_anything_is_launched(tmp_path: Path) -> None:
     made = synthetic.sweep(2)
     store.write(replace(made, link=replace(made.link, interface="eth1")), tmp_path)
-    resolved: Any = SimpleNamespace(cluster=made.cluster, interface="eth0", peers=(), machines={})
+    session: Any = SimpleNamespace(cluster=made.cluster, interface="eth0", peers=(), machines={})
     spec: Any = SimpleNamespace(name="synthetic", vcenter=SimpleNamespace(lab="default"))
     events: list[BenchEvent] = []
     unused: Any = None
@@ -127,23 +127,23 @@ def test_a_record_over_another_interface_is_refused_before_anything_is_launched(
         spec=spec,
         vcenter=unused,
         guests=unused,
-        wish=bench_spec,
-        means=launch.LaunchSettings(),
+        bench_spec=bench_spec,
+        settings=launch.LaunchSettings(),
         folder=tmp_path,
-        tell=unused,
-        tell_bench=events.append,
+        notify=unused,
+        notify_bench=events.append,
         clock=unused,
     )
     with pytest.raises(NotPossible) as refused:
-        bench.bench(asked, lambda _asked: resolved)
+        bench.bench(asked, lambda _asked: session)
     assert (refused.value.code, events) == ("record.other-conditions", [])
 
 
 def test_launches_end_when_they_agree_and_the_record_says_so(tmp_path: Path, golden: Golden) -> None:
     made = series(tmp_path, Hands(spread=0.001), repeats=10, half_width=0.02)
     assert len(made.recorded) == 5
-    (diagnostic,) = made.recorded[-1].remarks
-    assert diagnostic.code == "bench.launches-suffice"
+    (diagnostic,) = made.recorded[-1].diagnostics
+    assert diagnostic.code == "bench.precision-reached"
     golden(diagnostic.message)
     assert [each.why for each in made.told if isinstance(each, PrecisionReached)] == [Stop.PRECISE] * 5
 
@@ -151,12 +151,12 @@ def test_launches_end_when_they_agree_and_the_record_says_so(tmp_path: Path, gol
 def test_launches_that_differ_go_on_until_the_time_is_up(tmp_path: Path, golden: Golden) -> None:
     made = series(tmp_path, Hands(spread=0.2), repeats=10, half_width=0.02, seconds=45)
     assert len(made.recorded) == 5
-    golden(made.recorded[-1].remarks[0].message)
+    golden(made.recorded[-1].diagnostics[0].message)
 
 
 def test_without_a_rule_every_launch_is_made(tmp_path: Path) -> None:
     made = series(tmp_path, Hands(), repeats=4)
-    assert [run.remarks for run in made.recorded] == [()] * 4
+    assert [run.diagnostics for run in made.recorded] == [()] * 4
 
 
 def test_a_launch_that_fails_does_not_keep_the_others_back(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_launch_that_went_well_is_kept_though_its_links_cannot_be_measured(
     error = kind("node-2 does not answer", code="guest.timeout", target="node-2")
     made = series(tmp_path, Hands(link_error=error), repeats=1).series
     links = made.measure_links(synthetic.sweep(2).configuration)
-    assert [each.code for each in links.remarks] == ["bench.not-measured"]
+    assert [each.code for each in links.diagnostics] == ["bench.not-measured"]
     link = replace(synthetic.sweep(2).configuration, workload=Workload.LINK)
     with pytest.raises(kind):
         made.measure_links(link)

@@ -69,7 +69,7 @@ class Only:
 
 def watched(running: Running, enough: Enough) -> tuple[Watch, list[BenchEvent]]:
     events: list[BenchEvent] = []
-    watch = Watch(job=job(), enough=enough, clock=running.clock, tell=events.append)
+    watch = Watch(job=job(), enough=enough, clock=running.clock, notify=events.append)
     return watch, events
 
 
@@ -99,7 +99,7 @@ def test_a_job_that_is_known_well_enough_is_asked_to_stop() -> None:
 
 def test_a_guest_that_fails_is_the_error() -> None:
     guests = FakeGuests({}, booting={"node-1"})
-    watch = Watch(job=job(), enough=Enough(), clock=FakeClock(), tell=lambda event: None)
+    watch = Watch(job=job(), enough=Enough(), clock=FakeClock(), notify=lambda event: None)
     with pytest.raises(GuestError):
         watch.until_end(guests, FIRST, lambda shell: PID)
 
@@ -145,7 +145,7 @@ def test_a_job_in_a_guest_that_went_silent_is_given_up_after_its_limit() -> None
             watch.until_end(Only(running), FIRST, lambda shell: PID)  # type: ignore[arg-type]
     finally:
         running.released.set()
-    assert (raised.value.code, raised.value.target) == ("bench.overdue", "node-1")
+    assert (raised.value.code, raised.value.target) == ("bench.timeout", "node-1")
     assert "7 steps" in raised.value.message
     assert watch.left.is_set()
 
@@ -155,7 +155,7 @@ def test_a_job_that_goes_on_past_its_limit_is_given_up() -> None:
     watch, _ = watched(running, Enough(half_width=0))
     with pytest.raises(BenchError) as raised:
         watch.until_end(Only(running), FIRST, lambda shell: PID)  # type: ignore[arg-type]
-    assert raised.value.code == "bench.overdue"
+    assert raised.value.code == "bench.timeout"
     assert watch.left.is_set()
 
 
@@ -166,8 +166,8 @@ class Killed(Running):
     back: bool = False  # it is there when it is asked for again
 
     def ask(self, commands: Mapping[str, str]) -> Mapping[str, CommandAnswer]:
-        if "troubles" in commands:
-            return {"troubles": CommandAnswer(0, "the file system / is full\n")}
+        if "faults" in commands:
+            return {"faults": CommandAnswer(0, "the file system / is full\n")}
         text = super(Killed, self).ask(commands)["peek"].out
         ended = len(self.step_s) == 2 if self.back else len(self.step_s) <= 2
         return {"peek": CommandAnswer(0, "gone\n" + text.partition("\n")[2] if ended else text)}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from tests.fakes.pictures import quad_8u3, seed_7u2
+from tests.fakes.requirements import cluster, seed_cluster
 from tests.fakes.site import Cut, FakeVCenter
-from tests.fakes.wishes import cluster, seed_cluster
 from tests.unit.flows.acting import destroy, provision
 from vsphere_ml.core.model.inventory import EthernetCard, VgpuDevice
 

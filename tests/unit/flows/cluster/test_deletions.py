@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import quad_8u3
+from tests.fakes.requirements import cluster, node
 from tests.fakes.site import FakeVCenter
-from tests.fakes.wishes import cluster, node
 from tests.unit.flows.acting import Told, destroy, provision
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.plan.changes import DeleteVm, PowerOff
@@ -31,9 +31,9 @@ class Site(FakeVCenter):
     before_look: dict[int, Callable[[], None]] = field(default_factory=dict)
     before_read: Callable[[], None] = lambda: None
 
-    def look(self, scope: Scope) -> Inventory:
+    def read_site(self, scope: Scope) -> Inventory:
         self.before_look.get(self.looks + 1, lambda: None)()
-        return FakeVCenter.look(self, scope)
+        return FakeVCenter.read_site(self, scope)
 
     def read(self, vms: Collection[str]) -> tuple[Vm, ...]:
         self.before_read()
@@ -119,6 +119,6 @@ def test_destroy_is_refused_when_a_vm_was_started_between_plan_and_yes(site: Sit
 
 def test_status_counts_a_node_that_left_the_file_as_a_difference(site: Site) -> None:
     seen = status(RunContext(cluster(2), site, Told(), site.clock))
-    assert not seen.whole
-    assert all(each.whole for each in seen.nodes)
-    assert [each.vm for each in seen.lacking.changes if isinstance(each, DeleteVm)] == ["node-3"]
+    assert not seen.matches_file
+    assert all(each.matches_file for each in seen.nodes)
+    assert [each.vm for each in seen.pending.changes if isinstance(each, DeleteVm)] == ["node-3"]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import quad_8u3
+from tests.fakes.requirements import cluster
 from tests.fakes.site import FakeVCenter
-from tests.fakes.wishes import cluster
 from tests.unit.flows.acting import destroy, no, provision
 from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.plan.changes import Change, DeleteVm, PowerOff
@@ -34,7 +34,7 @@ def test_nothing_goes_without_a_yes() -> None:
     site = standing_site()
     before, holds = site.inventory, site.holds
     report = destroy(cluster(3), site, approve=no)
-    assert not report.acted
+    assert not report.applied
     assert report.error is None
     assert (site.inventory, site.holds) == (before, holds)
 
@@ -44,7 +44,7 @@ def test_a_second_destroy_has_nothing_to_do() -> None:
     destroy(cluster(3), site)
     report = destroy(cluster(3), site, approve=no)
     assert report.done
-    assert not report.acted
+    assert not report.applied
 
 
 def test_only_the_named_vm_goes() -> None:
@@ -86,5 +86,5 @@ def test_what_is_left_of_one_named_vm_is_told() -> None:
 
     site.fails = fails
     report = destroy(cluster(3), site, only=("node-2",))
-    assert tuple(report.lacking.changes) == (PowerOff(vm="node-2"), DeleteVm(vm="node-2"))
+    assert tuple(report.pending.changes) == (PowerOff(vm="node-2"), DeleteVm(vm="node-2"))
     assert not report.done

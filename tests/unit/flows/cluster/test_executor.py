@@ -9,8 +9,8 @@ import pytest
 
 from tests.fakes.clock import FakeClock
 from tests.fakes.pictures import CLUSTER, quad_8u3, r750xa, site
+from tests.fakes.requirements import cluster, nodes
 from tests.fakes.site import FakeVCenter
-from tests.fakes.wishes import cluster, nodes
 from tests.unit.flows.acting import Told, provision
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.plan.changes import (
@@ -69,18 +69,18 @@ class Clockwork:
         self.most = max(self.most, len(tasks))
         if self.halfway:
             self.halfway = False
-            return tuple(Update(ticket=task, done=False, percent=50) for task in tasks for _ in range(2))
+            return tuple(Update(task=task, done=False, percent=50) for task in tasks for _ in range(2))
         until = min(self.clock.now() + timeout_s, *(self._due[task.id] for task in tasks))
         if self.interrupt_at is not None and until >= self.interrupt_at:
             raise KeyboardInterrupt
         self.clock.seconds = until
         ripe = [task for task in tasks if self._due[task.id] <= until]
-        return tuple(Update(ticket=task, done=True, error=self._error(task.change)) for task in ripe)
+        return tuple(Update(task=task, done=True, error=self._error(task.change)) for task in ripe)
 
     def _error(self, change: Change) -> VSphereError | None:
         return VSphereError("no luck", code="vsphere.task-failed") if self.bad(change) else None
 
-    def look(self, scope: Scope) -> Inventory:
+    def read_site(self, scope: Scope) -> Inventory:
         raise NotImplementedError
 
     def read(self, vms: Collection[str]) -> tuple[Vm, ...]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.fakes.pictures import quad_8u3
-from tests.fakes.wishes import cluster, node
+from tests.fakes.requirements import cluster, node
 from tests.unit.core.sites import provisioned
 from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.spec import Address, GuestAccess, NicRequest

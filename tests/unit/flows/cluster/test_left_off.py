@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import quad_8u3
+from tests.fakes.requirements import cluster, node, nodes
 from tests.fakes.site import FakeVCenter
-from tests.fakes.wishes import cluster, node, nodes
 from tests.unit.flows.acting import provision
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.model.spec import GpuRequest
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DARK = VSphereError("the disk is on fire", code="vsphere.task-failed")
 
 
-def standing(count: int = 2) -> FakeVCenter:
+def existing(count: int = 2) -> FakeVCenter:
     site = FakeVCenter(quad_8u3(taken=False))
     assert provision(cluster(count), site).done
     return site
@@ -33,7 +33,7 @@ def running(site: FakeVCenter) -> set[str]:
 
 
 def test_a_vm_that_was_stopped_for_a_change_that_failed_runs_again_as_it_was() -> None:
-    site = standing()
+    site = existing()
     before = {vm.name: vm.settings for vm in site.inventory.vms}
     site.fails = lambda change: DARK if isinstance(change, SetSettings) and subject(change) == "node-1" else None
     report = provision(cluster(nodes(2, memory=gib(128))), site, allow_downtime=True)
@@ -46,7 +46,7 @@ def test_a_vm_that_was_stopped_for_a_change_that_failed_runs_again_as_it_was() -
 
 
 def test_a_vm_of_which_a_part_was_changed_stays_off_and_is_named_with_how_to_start_it() -> None:
-    site = standing()
+    site = existing()
     wanted = nodes(2, memory=gib(128), gpu=GpuRequest(profile="A100-20C"))
     site.fails = lambda change: DARK if isinstance(change, AttachDevices) and subject(change) == "node-1" else None
     report = provision(cluster(wanted), site, allow_downtime=True)
@@ -57,7 +57,7 @@ def test_a_vm_of_which_a_part_was_changed_stays_off_and_is_named_with_how_to_sta
 
 
 def test_a_vm_whose_change_may_still_be_at_work_is_not_started() -> None:
-    site = standing(1)
+    site = existing(1)
     site.takes = lambda change: 10_000.0 if isinstance(change, SetSettings) else 0.0
     report = provision(cluster(nodes(1, memory=gib(128))), site, allow_downtime=True)
     assert running(site) == set()
@@ -65,14 +65,14 @@ def test_a_vm_whose_change_may_still_be_at_work_is_not_started() -> None:
 
 
 def test_what_cannot_be_started_again_is_told_as_off() -> None:
-    site = standing(1)
+    site = existing(1)
     site.fails = lambda change: DARK if isinstance(change, SetSettings | PowerOn) else None
     report = provision(cluster(nodes(1, memory=gib(128))), site, allow_downtime=True)
     assert report.off == ("node-1",)
 
 
 def test_a_run_that_is_interrupted_knows_what_it_stopped() -> None:
-    site = standing(1)
+    site = existing(1)
 
     def fails(change: Change) -> VSphereError | None:
         if isinstance(change, SetSettings):
@@ -89,7 +89,7 @@ def test_a_run_that_is_interrupted_knows_what_it_stopped() -> None:
 
 def test_an_upgrade_that_the_host_would_refuse_stops_nothing() -> None:
     """Even if it got into a plan: the VM is started again."""
-    site = standing(1)
+    site = existing(1)
     site.fails = lambda change: DARK if isinstance(change, UpgradeHardware) else None
     report = provision(cluster((node("node-1", hardware_version=21),)), site, allow_downtime=True)
     assert running(site) == {"node-1"}

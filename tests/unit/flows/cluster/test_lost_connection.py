@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import quad_8u3
+from tests.fakes.requirements import cluster
 from tests.fakes.site import FakeVCenter
-from tests.fakes.wishes import cluster
 from tests.unit.flows.acting import provision
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.plan.changes import CloneVm

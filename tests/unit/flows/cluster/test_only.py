@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import quad_8u3
+from tests.fakes.requirements import cluster, node
 from tests.fakes.site import FakeVCenter
-from tests.fakes.wishes import cluster, node
 from tests.unit.flows.acting import Told, provision
 from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.core.nodes.selection import select_nodes
@@ -29,7 +29,7 @@ def planned(spec: ClusterSpec, site: FakeVCenter) -> Plan:
     return planning.plan(RunContext(spec, site, Told(), site.clock)).plan
 
 
-def standing(count: int) -> FakeVCenter:
+def existing(count: int) -> FakeVCenter:
     site = FakeVCenter(quad_8u3())
     provision(cluster(count), site)
     return site
@@ -46,7 +46,7 @@ def test_only_the_nodes_that_were_asked_for_are_made() -> None:
 
 
 def test_a_node_that_joins_goes_to_a_host_of_its_own_and_into_the_rule() -> None:
-    site = standing(2)
+    site = existing(2)
     (clone,) = [
         each for each in planned(select_nodes(cluster(3), ["node-3"]), site).changes if isinstance(each, CloneVm)
     ]
@@ -58,16 +58,16 @@ def test_a_node_that_joins_goes_to_a_host_of_its_own_and_into_the_rule() -> None
 
 
 def test_other_nodes_that_differ_are_neither_changed_nor_reported() -> None:
-    site = standing(2)
+    site = existing(2)
     other = replace(cluster(2), nodes=tuple(replace(each, cpus=8) for each in cluster(3).nodes))
     spec = select_nodes(other, ["node-1"])
     assert {subject(each) for each in planned(spec, site).changes} == {"node-1"}
     found = status(RunContext(select_nodes(cluster(3), ["node-2"]), site, Told(), site.clock))
-    assert ([each.node for each in found.nodes], found.whole, found.only) == (["node-2"], True, ("node-2",))
+    assert ([each.node for each in found.nodes], found.matches_file, found.only) == (["node-2"], True, ("node-2",))
 
 
 def test_a_vm_that_left_the_file_is_not_deleted() -> None:
-    site = standing(3)
+    site = existing(3)
     assert planned(cluster(2), site), "without --only it is"
     plan = planned(select_nodes(cluster(2), ["node-1"]), site)
     assert not plan
@@ -75,7 +75,7 @@ def test_a_vm_that_left_the_file_is_not_deleted() -> None:
 
 
 def test_another_node_without_a_place_is_no_hindrance() -> None:
-    site = standing(1)
+    site = existing(1)
     big = replace(cluster(1), nodes=(*cluster(1).nodes, node("node-2", host="esx-99")))
     with pytest.raises(NotPossible):
         planned(big, site)

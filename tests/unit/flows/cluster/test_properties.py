@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.counted import checked, counted
 from tests.fakes.pictures import held, quad_8u3, seed_7u2, vm
+from tests.fakes.requirements import cluster, node
 from tests.fakes.site import FakeVCenter
-from tests.fakes.wishes import cluster, node
 from tests.unit.flows.acting import destroy, provision
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.device_kinds import NicKind

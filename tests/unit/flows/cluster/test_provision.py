@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import held, quad_8u3, seed_7u2, vm
+from tests.fakes.requirements import cluster, node, seed_cluster
 from tests.fakes.site import FakeVCenter
-from tests.fakes.wishes import cluster, node, seed_cluster
 from tests.unit.flows.acting import Told, destroy, no, provision, yes
 from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.model.inventory import EthernetCard
@@ -48,14 +48,14 @@ def test_a_second_run_has_nothing_to_do(picture: object, spec: object, pairing: 
     second = provision(spec, site, approve=no)  # type: ignore[arg-type]
 
     assert second.done
-    assert not second.acted
+    assert not second.applied
     assert len(site.done) == written
 
 
 def test_nothing_is_written_without_a_yes() -> None:
     site = FakeVCenter(quad_8u3())
     report = provision(cluster(4), site, approve=no)
-    assert not report.acted
+    assert not report.applied
     assert report.error is None
     assert site.started == 0
     assert site.holds == 0
@@ -123,7 +123,7 @@ def test_a_site_that_never_holds_still_is_left_alone() -> None:
 
     with pytest.raises(NotPossible) as refusal:
         provision(cluster(1), site, approve=approve)
-    assert refusal.value.code == "plan.unsettled"
+    assert refusal.value.code == "plan.keeps-changing"
     assert site.started == 0
 
 
@@ -191,21 +191,21 @@ def test_without_the_rule_that_was_asked_for_nobody_is_powered_on(golden: Golden
 
 
 @pytest.mark.parametrize(
-    ("dropped", "words"),
+    ("not_applied", "words"),
     [
         ("deviceGroups", "device group Nvidia:1@grid_a100-40c:1@NVIDIA-ConnectX-6-Dx-NIC%SameSwitch is missing"),
         ("memoryReservationLockedToMax", "memory reservation not locked → locked (rule memory-reserved)"),
         ("extraConfig:pciPassthru.allowP2P", "pciPassthru.allowP2P not set → TRUE"),
     ],
 )
-def test_what_the_server_drops_is_reported_and_never_powered_on(dropped: str, words: str, golden: Golden) -> None:
-    site = FakeVCenter(quad_8u3(), drops=frozenset({dropped}))
+def test_what_the_server_drops_is_reported_and_never_powered_on(not_applied: str, words: str, golden: Golden) -> None:
+    site = FakeVCenter(quad_8u3(), drops=frozenset({not_applied}))
     answers = Told()
     report = provision(cluster(2), site, event=answers)
 
     assert not any(each.powered_on and each.cluster_mark for each in site.inventory.vms)
-    assert [drop.vm for drop in report.dropped] == ["node-1", "node-2"]
-    assert all(words in drop.lacks for drop in report.dropped)
+    assert [drop.vm for drop in report.not_applied] == ["node-1", "node-2"]
+    assert all(words in drop.drift for drop in report.not_applied)
     skipped = [event.change for event in answers if isinstance(event, Skipped)]
     assert skipped == [PowerOn(vm="node-1"), PowerOn(vm="node-2")]
     assert report.error is not None
@@ -223,7 +223,7 @@ def test_what_the_server_drops_once_is_topped_up_before_power_on() -> None:
 
     report = provision(cluster(2), site, event=Mending())
     assert report.done
-    assert not report.dropped
+    assert not report.not_applied
 
 
 def test_macs_that_clones_share_are_told_apart_before_power_on() -> None:
@@ -317,7 +317,7 @@ def test_a_new_vm_on_a_far_gpu_is_started_anew_and_a_degraded_one_is_never_done(
 
     again = provision(seed_cluster(1), site, approve=no)
 
-    assert not again.acted
+    assert not again.applied
     assert again.error is not None
     assert again.error.code == "provision.degraded"
     assert len([change for change in site.done if isinstance(change, PowerOn)]) == 4  # a running VM is left alone

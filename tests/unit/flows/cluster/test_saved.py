@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.pictures import quad_8u3, seed_7u2
+from tests.fakes.requirements import cluster, node, seed_cluster
 from tests.fakes.site import FakeVCenter
-from tests.fakes.wishes import cluster, node, seed_cluster
 from tests.unit.flows.acting import Told, provision
 from tests.unit.flows.shape import departures
 from vsphere_ml.core.errors import ConfigError, NotPossible
@@ -42,7 +42,7 @@ def test_a_saved_plan_is_carried_out() -> None:
     saved = saved_from(cluster(3), site)
     report = provision(cluster(3), site, saved=saved)
     assert report.done
-    assert report.acted
+    assert report.applied
 
 
 def test_the_same_plan_is_saved_word_for_word() -> None:
@@ -116,7 +116,10 @@ def test_an_edited_plan_asks_for_nothing_of_its_own(golden: Golden) -> None:
         ("[]", "it is not a plan that `vsml plan --save` wrote"),
         ('{"schema": "vsml/1"}', "it is not a plan that `vsml plan --save` wrote"),
         ('{"schema": "vsml.plan/9"}', "its schema is vsml.plan/9, this vsml reads vsml.plan/3"),
-        ('{"schema": "vsml.plan/3", "cluster": "train"}', "it lacks guests, notes, placements, site, spec, stages"),
+        (
+            '{"schema": "vsml.plan/3", "cluster": "train"}',
+            "keys are missing: guests, notes, placements, site, spec, stages",
+        ),
     ],
 )
 def test_a_file_that_is_no_plan_is_refused_in_words(text: str, why: str, golden: Golden) -> None:

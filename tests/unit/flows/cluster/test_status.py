@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.fakes.pictures import quad_8u3, seed_7u2
+from tests.fakes.requirements import cluster, node, nodes, seed_cluster
 from tests.fakes.site import FakeVCenter
-from tests.fakes.wishes import cluster, node, nodes, seed_cluster
 from tests.unit.core.sites import direct
 from tests.unit.flows.acting import Told, provision
 from vsphere_ml.core.model.device_kinds import GpuKind
@@ -43,12 +43,12 @@ def test_a_whole_cluster_is_told_with_where_its_devices_are() -> None:
     site = standing_site()
     site.inventory = changed(site.inventory, "node-1", guest_ip="10.0.0.11")
     found = seen(cluster(2), site)
-    assert found.whole
+    assert found.matches_file
     first = found.nodes[0]
     assert (first.state, first.host, first.address) == (NodeState.RUNNING, "esx-01.lab.test", "10.0.0.11")
     assert (first.gpus, first.nic) == ((PciAddress("0000:3b:00.0"),), PciAddress("0000:3d:00.0"))
     assert first.locality is Locality.SAME_SWITCH
-    assert first.whole
+    assert first.matches_file
 
 
 def test_gpus_that_are_handed_through_whole_are_told_too() -> None:
@@ -64,9 +64,9 @@ def test_gpus_that_are_handed_through_whole_are_told_too() -> None:
 
 def test_nothing_is_there_before_the_first_run(golden: Golden) -> None:
     found = seen(cluster(2), FakeVCenter(quad_8u3()))
-    assert not found.whole
+    assert not found.matches_file
     assert [each.state for each in found.nodes] == [NodeState.MISSING, NodeState.MISSING]
-    golden(found.lacks)
+    golden(found.drift)
 
 
 def test_drift_is_told_in_words(golden: Golden) -> None:
@@ -75,10 +75,10 @@ def test_drift_is_told_in_words(golden: Golden) -> None:
     assert vm.settings is not None
     site.inventory = changed(site.inventory, "node-1", settings=replace(vm.settings, memory_locked=False))
     first, second = seen(cluster(2), site).nodes
-    golden(first.lacks)
+    golden(first.drift)
     assert first.state is NodeState.RUNNING
-    assert not first.whole
-    assert second.whole
+    assert not first.matches_file
+    assert second.matches_file
 
 
 def test_a_renamed_nodes_vm_is_never_called_one_too_many() -> None:
@@ -98,7 +98,7 @@ def test_a_half_made_node_is_told_as_such(golden: Golden) -> None:
     site.inventory = changed(site.inventory, "node-2", cluster_mark=None, node_mark=None)
     found = seen(cluster(2), site).nodes[1]
     assert found.state is NodeState.CUT
-    golden(found.lacks)
+    golden(found.drift)
 
 
 def test_nodes_without_a_seat_never_hide_those_that_stand() -> None:
@@ -106,11 +106,11 @@ def test_nodes_without_a_seat_never_hide_those_that_stand() -> None:
     provision(seed_cluster(2), site)
     found = seen(seed_cluster(3), site)
     assert [each.state for each in found.nodes] == [NodeState.RUNNING, NodeState.RUNNING, NodeState.MISSING]
-    assert found.nodes[0].whole
+    assert found.nodes[0].matches_file
     assert found.nodes[0].placement is not None
     assert found.placement_error is not None
     assert found.placement_error.code == "placement.infeasible"
-    assert not found.whole
+    assert not found.matches_file
     assert not found.findings
 
 
@@ -123,8 +123,8 @@ def test_one_standing_node_that_lost_its_gpu_never_hides_the_other() -> None:
     )
     found = seen(cluster(2), site)
     first, second = found.nodes
-    assert (first.state, first.placement, first.whole) == (NodeState.OFF, None, False)
-    assert second.whole
+    assert (first.state, first.placement, first.matches_file) == (NodeState.OFF, None, False)
+    assert second.matches_file
     assert not found.findings
 
 
@@ -133,7 +133,7 @@ def test_a_template_that_is_gone_is_told_and_hides_nothing() -> None:
     site.inventory = replace(site.inventory, vms=tuple(vm for vm in site.inventory.vms if not vm.template))
     found = seen(cluster(2), site)
     assert [each.state for each in found.nodes] == [NodeState.RUNNING, NodeState.RUNNING]
-    assert not any(each.whole for each in found.nodes)
+    assert not any(each.matches_file for each in found.nodes)
     assert found.placement_error is not None
     assert found.placement_error.code == "site.not-found"
 

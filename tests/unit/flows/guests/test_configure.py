@@ -10,8 +10,8 @@ import pytest
 from tests.fakes.guest import FakeGuest, File
 from tests.fakes.guests import FakeGuests
 from tests.fakes.pictures import quad_8u3
+from tests.fakes.requirements import cluster
 from tests.fakes.site import FakeVCenter
-from tests.fakes.wishes import cluster
 from tests.unit.flows.acting import Told, provision
 from vsphere_ml.core.errors import ConfigError, VsmlError
 from vsphere_ml.core.ports.vcenter import GuestPlace
@@ -64,7 +64,7 @@ class Site:
                 guests=self.guests,
                 playbooks=books or (book("/etc/a"),),
                 given=StepInputs(),
-                tell=self.heard.append,
+                notify=self.heard.append,
                 wait_s=60.0,
             ),
             approve=self._approve,
@@ -83,7 +83,9 @@ class Site:
 
     def find(self, only: Collection[str]) -> GuestTargets:
         self.finds.append(tuple(only))
-        return of_guests.find(SPEC, boot.first_look(RunContext(SPEC, self.vcenter, Told(), self.vcenter.clock)), only)
+        return of_guests.find(
+            SPEC, boot.read_running_site(RunContext(SPEC, self.vcenter, Told(), self.vcenter.clock)), only
+        )
 
     def _approve(self, plan: GuestPlan) -> bool:
         self.asked.append(plan)
@@ -106,16 +108,16 @@ def errors(report: Configured) -> dict[str, str]:
 
 def test_what_lacks_is_asked_for_once_provided_and_not_asked_for_again(site: Site) -> None:
     report = site.configure()
-    assert (report.acted, report.error, len(site.asked)) == (True, None, 1)
+    assert (report.applied, report.error, len(site.asked)) == (True, None, 1)
     assert all("/etc/a" in guest.files for guest in site.guests.there.values())
     again = site.configure()
-    assert (again.acted, again.error, len(site.asked)) == (False, None, 1)
+    assert (again.applied, again.error, len(site.asked)) == (False, None, 1)
 
 
 def test_a_dry_run_asks_nobody_and_changes_nothing(site: Site) -> None:
     report = site.configure(dry_run=True)
     assert report.plan
-    assert (report.acted, site.asked) == (False, [])
+    assert (report.applied, site.asked) == (False, [])
     assert all(not guest.history for guest in site.guests.there.values())
     assert site.vcenter.holds == 1  # provision's
 
@@ -133,7 +135,7 @@ def test_listeners_hear_of_each_guest_from_the_door_to_its_end(site: Site) -> No
         Applied,
         GuestEnded,
     ]
-    assert (events[1], events[-1]) == (GuestEnded(node="node-1", lacking=1), GuestEnded(node="node-1", changed=1))
+    assert (events[1], events[-1]) == (GuestEnded(node="node-1", pending=1), GuestEnded(node="node-1", changed=1))
     failed = [event for event in site.heard if event.node == "node-2"][-1]
     assert isinstance(failed, GuestEnded)
     assert failed.error is not None
@@ -239,7 +241,7 @@ def test_a_vm_of_another_cluster_is_never_entered_and_one_of_nobodys_is_named(si
     report = site.configure()
     assert errors(report) == {"node-1": "guest.no-vm"}
     assert site.guests.there["node-1"].round_trips == 0
-    assert report.plan.strangers == ("node-2",)
+    assert report.plan.unmanaged == ("node-2",)
 
 
 def test_only_the_nodes_that_were_named_are_entered_and_they_know_the_others(site: Site) -> None:

@@ -12,8 +12,8 @@ import pytest
 from tests.fakes.guest import FakeGuest
 from tests.fakes.guests import FakeGuests
 from tests.fakes.pictures import quad_8u3
+from tests.fakes.requirements import cluster, node
 from tests.fakes.site import Cut, FakeVCenter
-from tests.fakes.wishes import cluster, node
 from tests.unit.flows.acting import Told
 from vsphere_ml.core.errors import GuestError, NotPossible, VSphereError
 from vsphere_ml.core.model.spec import Address, ClusterSpec, FirstBootBy, GuestAccess, HostKeys
@@ -64,7 +64,7 @@ class Rig:
             guests=self.guests,
             playbooks=(load_text(self.text, "mine.toml"),),
             given=StepInputs(),
-            tell=self.heard.append,
+            notify=self.heard.append,
             wait_s=60.0,
         )
         return GuestConfig(first_boots=first_boots(self.spec, ("ssh-ed25519 KEY",)), phase=phase)
@@ -99,7 +99,7 @@ def test_an_empty_site_becomes_configured_guests_with_one_consent_and_a_second_r
     assert rig.asked[0].guests is not None
     assert rig.asked[0].guests.after_boot == NAMES
     again = rig.run()
-    assert (again.done, again.acted, len(rig.asked)) == (True, False, 1)
+    assert (again.done, again.applied, len(rig.asked)) == (True, False, 1)
 
 
 def test_new_vms_carry_their_first_boot_and_nothing_that_the_template_left(rig: Rig) -> None:
@@ -121,8 +121,8 @@ def test_new_vms_carry_their_first_boot_and_nothing_that_the_template_left(rig: 
 def test_first_boot_data_that_vcenter_drops_is_told_again_and_its_vm_is_not_powered_on_without(golden: Golden) -> None:
     rig = Rig(vcenter=FakeVCenter(quad_8u3(), drops=frozenset({"extraConfig:guestinfo.userdata"})))
     report = rig.run()
-    assert {drop.vm for drop in report.dropped} == set(NAMES)
-    golden(report.dropped[0].lacks)
+    assert {drop.vm for drop in report.not_applied} == set(NAMES)
+    golden(report.not_applied[0].drift)
     assert not any(vm.powered_on for vm in rig.vcenter.inventory.vms if vm.name in NAMES)
 
 
@@ -139,7 +139,7 @@ def test_what_standing_guests_lack_is_in_the_plan_and_nothing_is_written_for_it(
     del rig.guests.there["node-2"].files["/etc/greeting"]
     report = rig.run(dry_run=True)
     assert report.guests is not None
-    assert [guest.node for guest in report.guests.plan.guests if guest.lacks] == ["node-2"]
+    assert [guest.node for guest in report.guests.plan.guests if guest.is_pending] == ["node-2"]
     assert rig.greeted() == {"node-1", "node-3"}
     assert report.error is None
     before = rig.guests.there["node-1"].round_trips
@@ -153,10 +153,10 @@ def test_a_guest_that_cannot_be_asked_now_is_said_so_and_asked_again(rig: Rig) -
     rig.guests.booting = {"node-3"}
     report = rig.run(dry_run=True)
     assert report.guests is not None
-    assert [guest.node for guest in report.guests.plan.unasked] == ["node-3"]
+    assert [guest.node for guest in report.guests.plan.unreachable] == ["node-3"]
     assert report.error is None
     done = rig.run()
-    assert (done.acted, done.done) == (True, True)
+    assert (done.applied, done.done) == (True, True)
 
 
 def test_one_guests_failure_never_hides_the_others_and_ends_with_the_guests_status(rig: Rig) -> None:
@@ -232,7 +232,7 @@ def test_host_keys_that_are_published_late_are_waited_for(rig: Rig, golden: Gold
     assert rig.run().done
     waitings = [event for event in rig.heard if isinstance(event, Waiting)]
     assert [event.node for event in waitings] == ["node-2"]
-    golden(waitings[0].lack)
+    golden(waitings[0].reason)
 
 
 def test_a_new_node_makes_the_others_learn_of_it(rig: Rig) -> None:
@@ -243,7 +243,7 @@ def test_a_new_node_makes_the_others_learn_of_it(rig: Rig) -> None:
     rig.spec = three
     assert rig.run().done
     assert "node-3" in rig.guests.there["node-1"].files["/etc/hosts"].text
-    assert rig.run().acted is False
+    assert rig.run().applied is False
 
 
 def test_an_address_that_changed_since_the_first_boot_is_a_finding(rig: Rig, golden: Golden) -> None:
@@ -258,9 +258,9 @@ def test_an_address_that_changed_since_the_first_boot_is_a_finding(rig: Rig, gol
 
 
 def test_guests_are_left_alone_and_the_report_says_why(rig: Rig, golden: Golden) -> None:
-    report = rig.run(given=GuestConfig(first_boots={}, left_alone="the cluster file has no [guest]"))
+    report = rig.run(given=GuestConfig(first_boots={}, skipped_guests="the cluster file has no [guest]"))
     assert (report.done, report.guests) == (True, None)
-    golden(report.left_alone)
+    golden(report.skipped_guests)
     assert all(not guest.round_trips for guest in rig.guests.there.values())
 
 
@@ -284,7 +284,7 @@ def test_a_run_cut_anywhere_in_the_site_is_finished_with_its_guests_by_the_next(
     rig.vcenter.mend()
     assert rig.run().done
     assert rig.greeted() == set(NAMES)
-    assert rig.run().acted is False
+    assert rig.run().applied is False
 
 
 def test_a_run_cut_in_a_guest_is_finished_by_the_next(rig: Rig) -> None:
@@ -324,7 +324,7 @@ def test_a_datastores_file_is_fetched_once_for_all_guests_and_given_to_the_steps
     assert [event.file for event in answers if isinstance(event, Fetching)] == [KEY]
     assert {guest.files["/etc/apt/keyrings/lab.asc"].text for guest in rig.guests.there.values()} == {"a key"}
     again = Told()
-    assert not rig.run(notify=again).acted
+    assert not rig.run(notify=again).applied
     assert not any(isinstance(event, Fetching) for event in again)
 
 
@@ -382,7 +382,7 @@ def test_vcenter_tells_new_guests_where_they_have_no_cloud_init(rig: Rig) -> Non
     assert "guestinfo.userdata" not in made.settings.extra_config
     stages = [type(change).__name__ for change in rig.asked[0].plan.changes]
     assert stages.index("AttachDevices") < stages.index("CustomizeGuest") < stages.index("PowerOn")
-    assert rig.run().acted is False
+    assert rig.run().applied is False
 
 
 @pytest.mark.parametrize("after", range(1, 10))

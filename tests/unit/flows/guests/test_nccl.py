@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import held, quad_8u3
+from tests.fakes.requirements import cluster
 from tests.fakes.site import FakeVCenter
-from tests.fakes.wishes import cluster
 from tests.unit.core.sites import provisioned
 from vsphere_ml.core.errors import GuestError, NotPossible
 from vsphere_ml.flows.guests.guests import find

@@ -10,8 +10,8 @@ import pytest
 from tests.fakes.esx import esx
 from tests.fakes.hosts import FakeHosts
 from tests.fakes.pictures import A100_GROUP, held, quad_8u3, vm
+from tests.fakes.requirements import cluster, node
 from tests.fakes.site import Cut, FakeVCenter
-from tests.fakes.wishes import cluster, node
 from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.hosts.host_changes import EnterMaintenance
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
@@ -55,7 +55,7 @@ class Rig:
     def open_session(self, *, downtime: bool = False) -> HostSession:
         return HostSession(
             hosts=self.hosts,
-            tell=lambda _event: None,
+            notify=lambda _event: None,
             shells=self.hosts if self.shells else None,
             leave=DisruptionPolicy(downtime=downtime),
         )
@@ -107,7 +107,7 @@ def whole(host: Host, board: int = 0x20F1) -> Host:
         DirectPathGpu(address=gpu.address, vendor=0x10DE, device=board, name="A100", active=False, system_id="id")
         for gpu in host.gpus
     )
-    return replace(host, whole_gpus=gpus, rebinds=True)
+    return replace(host, passthrough_gpus=gpus, rebinds=True)
 
 
 def test_an_unready_host_is_made_ready_and_its_nodes_follow_in_one_run() -> None:
@@ -127,13 +127,13 @@ def test_a_second_run_finds_nothing_to_do_and_asks_nobody() -> None:
     site.run()
     before, asked = list(site.hosts.changes), len(site.shown)
     report = site.run()
-    assert (report.acted, report.done, site.hosts.changes, len(site.shown)) == (False, True, before, asked)
+    assert (report.applied, report.done, site.hosts.changes, len(site.shown)) == (False, True, before, asked)
 
 
 def test_a_plan_shows_the_hosts_first_and_touches_nothing(golden: Golden) -> None:
     site = rig((node("node-1", nic=SRIOV),), unready())
     plan = site.run(dry_run=True).plan
-    golden([fact.name for fact in plan.hosts[0].facts.lacking])
+    golden([fact.name for fact in plan.hosts[0].facts.unmet])
     assert plan.hosts[0].reboots
     assert plan.stages[0].title == "folder"
     assert (site.hosts.changes, site.site.done) == ([], [])
@@ -172,14 +172,14 @@ def test_a_port_gets_as_many_functions_as_its_nodes_and_others_need_or_as_the_fi
     assert site.run().done
     assert [nic.vfs for nic in site.host().nics] == [2, 2]
     many = rig(nodes[:1], unready(), virtual_functions=32)
-    golden(many.run().plan.hosts[0].cautions)
+    golden(many.run().plan.hosts[0].warnings)
     assert [nic.vfs for nic in many.host().nics] == [16, 0]
     more = rig(nodes[:1], unready(), virtual_functions=8)
     assert more.run().done
     assert [nic.vfs for nic in more.host().nics] == [8, 0]
 
 
-def test_whole_gpus_are_switched_over_at_once_where_the_host_can_and_no_vm_is_stopped() -> None:
+def test_passthrough_gpus_are_switched_over_at_once_where_the_host_can_and_no_vm_is_stopped() -> None:
     picture = unready()
     bystander = vm("web-1", "vm-9", powered_on=True)
     picture = replace(picture, hosts=(whole(picture.hosts[0]),), vms=(*picture.vms, bystander))
@@ -187,7 +187,7 @@ def test_whole_gpus_are_switched_over_at_once_where_the_host_can_and_no_vm_is_st
     site = rig((asked,), picture)
     assert site.run().done
     assert site.done() == ["WriteRecord", "SetPassthrough"]
-    assert [gpu.active for gpu in site.host().whole_gpus] == [True, False, False, False]
+    assert [gpu.active for gpu in site.host().passthrough_gpus] == [True, False, False, False]
 
 
 def test_a_host_that_wants_a_reboot_for_passthrough_gets_one() -> None:
@@ -257,8 +257,8 @@ def test_a_gpu_that_needs_nothing_goes_before_its_like_that_must_be_set_up() -> 
     first, second, *others = picture.hosts[0].gpus
     sliced = replace(picture.hosts[0], gpus=(first, replace(second, vgpu_mode="multiInstanceGpu"), *others))
     handed = whole(unready().hosts[0])
-    first_whole, second_whole, *_ = handed.whole_gpus
-    active = replace(handed, whole_gpus=(first_whole, replace(second_whole, active=True)))
+    first_whole, second_whole, *_ = handed.passthrough_gpus
+    active = replace(handed, passthrough_gpus=(first_whole, replace(second_whole, active=True)))
     for host, gpu in (
         (sliced, GpuRequest(kind=GpuKind.MIG, profile="A100-3-20C")),
         (active, GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100")),
@@ -385,7 +385,7 @@ def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(after: int) -> No
     assert report.done
     assert {placement.host_name for placement in report.placements} == {"esx-01.lab.test", "esx-02.lab.test"}
     assert not any(host.maintenance for host in site.site.inventory.hosts)
-    assert not site.run().acted
+    assert not site.run().applied
 
 
 @pytest.mark.parametrize("after", range(1, 7))
@@ -399,7 +399,7 @@ def test_a_run_that_is_killed_around_mig_mode_is_finished_by_the_next(after: int
     assert site.run().done
     assert not site.host().maintenance
     assert [gpu.vgpu_mode == "multiInstanceGpu" for gpu in site.host().gpus] == [True, False, False, False]
-    assert not site.run().acted
+    assert not site.run().applied
 
 
 def test_a_saved_plan_holds_for_the_hosts_it_was_made_for(golden: Golden) -> None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from tests.fakes.pictures import port, quad_8u3, r750xa
-from tests.fakes.wishes import cluster, node
-from tests.unit.flows.hosts_rig import Rig, standing
+from tests.fakes.requirements import cluster, node
+from tests.unit.flows.hosts_rig import Rig, existing
 from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.guest import CommandAnswer
@@ -88,7 +88,7 @@ def rig(functions: int = 1) -> Rig:
     )
     picture = replace(quad_8u3(hosts=1, taken=False), hosts=(host,))
     wanted = node("node-1", nic=NicRequest(kind=NicKind.PASSTHROUGH), address=Address(address="10.0.0.11/24"))
-    made = standing(1, picture, cluster((wanted,)))
+    made = existing(1, picture, cluster((wanted,)))
     made.guests = Guest(made, functions)
     return made
 

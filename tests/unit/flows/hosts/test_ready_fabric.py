@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import ROCE, quad_8u3, vm
+from tests.fakes.requirements import node, nodes
 from tests.fakes.site import Cut
-from tests.fakes.wishes import node, nodes
 from tests.unit.flows.hosts.test_host_configuration import SRIOV, Rig, rig
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.device_kinds import NicKind
@@ -46,12 +46,12 @@ def test_driver_options_are_set_beside_what_is_there_and_run_after_one_reboot() 
     assert options(site) == {module: [text, text] for module, text in WANTED.items()}
     steps = "WriteRecord EnterMaintenance SetDriver SetDriver Reboot ExitMaintenance WriteRecord"
     assert site.done() == steps.split()
-    assert not site.run().acted
+    assert not site.run().applied
 
 
 def test_a_plan_shows_the_string_that_comes_and_what_was_there() -> None:
     site = roce_rig()
-    facts = site.run(dry_run=True).plan.hosts[0].facts.lacking
+    facts = site.run(dry_run=True).plan.hosts[0].facts.unmet
     assert [(fact.on, fact.configured, fact.wanted) for fact in facts] == [
         ("nmlx5_core", "max_vfs=8,8 drss=4", WANTED["nmlx5_core"]),
         ("nmlx5_rdma", "", WANTED["nmlx5_rdma"]),
@@ -86,7 +86,7 @@ def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(after: int) -> No
     site.hosts.mend()
     assert site.run().done
     assert options(site) == {module: [text, text] for module, text in WANTED.items()}
-    assert not site.run().acted
+    assert not site.run().applied
 
 
 def test_a_host_whose_drivers_are_not_told_is_refused_and_not_changed(golden: Golden) -> None:
@@ -115,7 +115,7 @@ def test_the_adapter_is_tagged_and_the_firewall_opened_while_other_vms_run() -> 
     assert site.run().done
     assert site.done() == ["WriteRecord", "SetVmknic", "SetFirewall"]
     assert site.host().pvrdma == replace(UNTAGGED, vmknic="vmk1", firewall=True)
-    assert not site.run().acted
+    assert not site.run().applied
 
 
 def test_only_what_lacks_is_changed() -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tests.golden import Golden
     from vsphere_ml.core.model.guest import GuestFacts, Playbook
 
-OK, WARNING, LACKING, UNKNOWN = FactVerdict.OK, FactVerdict.WARNING, FactVerdict.LACKING, FactVerdict.UNKNOWN
+OK, WARNING, FAILED, UNKNOWN = FactVerdict.OK, FactVerdict.WARNING, FactVerdict.FAILED, FactVerdict.UNKNOWN
 RECORDED = Path(__file__).parents[3] / "cases" / "nvidia"
 WITHOUT_DRIVER = CommandAnswer(9, (RECORDED / "nvidia-smi-without-driver.txt").read_text())
 WITHOUT_LIBRARY = CommandAnswer(12, (RECORDED / "nvidia-smi-without-library.txt").read_text())
@@ -80,26 +80,26 @@ CASES: dict[str, tuple[Any, CommandAnswer, FactVerdict, str]] = {
     "a GPU of another profile": (
         judge.gpus,
         CommandAnswer(0, "GRID A100-10C\n"),
-        LACKING,
+        FAILED,
         "GRID A100-10C; wanted 1 × grid_a100-40c",
     ),
     "a GPU too many": (
         judge.gpus,
         CommandAnswer(0, "GRID A100-40C\nGRID A100-40C\n"),
-        LACKING,
+        FAILED,
         "GRID A100-40C, GRID A100-40C; wanted 1 × grid_a100-40c",
     ),
-    "no driver": (judge.gpus, SILENT, LACKING, "sh: 1: nvidia-smi: not found"),
+    "no driver": (judge.gpus, SILENT, FAILED, "sh: 1: nvidia-smi: not found"),
     "a driver that is not loaded": (
         judge.gpus,
         WITHOUT_DRIVER,
-        LACKING,
+        FAILED,
         WITHOUT_DRIVER.out.strip(),
     ),
     "a driver of which a library is missing": (
         judge.clocks,
         WITHOUT_LIBRARY,
-        LACKING,
+        FAILED,
         WITHOUT_LIBRARY.out.splitlines()[0],
     ),
     "the same branch": (
@@ -117,7 +117,7 @@ CASES: dict[str, tuple[Any, CommandAnswer, FactVerdict, str]] = {
     "a newer branch": (
         judge.branch,
         CommandAnswer(0, "535.54.03\n"),
-        LACKING,
+        FAILED,
         "driver 535.54.03, vGPU manager 525.105.14: this driver does not run under it",
     ),
     "licensed": (
@@ -126,10 +126,10 @@ CASES: dict[str, tuple[Any, CommandAnswer, FactVerdict, str]] = {
         OK,
         "Licensed (Expiry: x)",
     ),
-    "unlicensed": (judge.licence, CommandAnswer(0, "  License Status : Unlicensed\n"), LACKING, "Unlicensed"),
+    "unlicensed": (judge.licence, CommandAnswer(0, "  License Status : Unlicensed\n"), FAILED, "Unlicensed"),
     "no word of a licence": (judge.licence, CommandAnswer(1, ""), UNKNOWN, "the driver says nothing of a licence"),
     "ECC on and clean": (judge.ecc, CommandAnswer(0, "Enabled, 0\n"), OK, "ECC Enabled, 0 uncorrected"),
-    "ECC errors": (judge.ecc, CommandAnswer(0, "Enabled, 3\n"), LACKING, "ECC Enabled, 3 uncorrected"),
+    "ECC errors": (judge.ecc, CommandAnswer(0, "Enabled, 3\n"), FAILED, "ECC Enabled, 3 uncorrected"),
     "ECC not told": (judge.ecc, CommandAnswer(0, "[N/A], [N/A]\n"), UNKNOWN, "ECC [N/A], [N/A] uncorrected"),
     "clocks told": (judge.clocks, CommandAnswer(0, "210 MHz, 1410 MHz\n"), OK, "210 MHz of 1410 MHz"),
     "clocks not told": (judge.clocks, CommandAnswer(0, "[N/A], [N/A]\n"), UNKNOWN, "[N/A] of [N/A]"),
@@ -143,17 +143,17 @@ CASES: dict[str, tuple[Any, CommandAnswer, FactVerdict, str]] = {
     "not joined": (
         partial(nvlink, gpus=2),
         CommandAnswer(0, gpus_matrix("PIX")),
-        LACKING,
+        FAILED,
         "GPU0 to GPU1: PIX; wanted NVLink between all 2 GPUs",
     ),
     "joined": (partial(nvlink, gpus=2), CommandAnswer(0, gpus_matrix("NV12")), OK, "GPU0 to GPU1: NV12"),
     "too few to be joined": (
         partial(nvlink, gpus=4),
         CommandAnswer(0, gpus_matrix("NV12")),
-        LACKING,
+        FAILED,
         "GPU0 to GPU1: NV12; wanted NVLink between all 4 GPUs",
     ),
-    "nothing to be joined": (partial(nvlink, gpus=2), SILENT, LACKING, "sh: 1: nvidia-smi: not found"),
+    "nothing to be joined": (partial(nvlink, gpus=2), SILENT, FAILED, "sh: 1: nvidia-smi: not found"),
     "no NIC": (
         judge.distance,
         CommandAnswer(0, "\tGPU0\nGPU0\t X \n"),
@@ -169,7 +169,7 @@ CASES: dict[str, tuple[Any, CommandAnswer, FactVerdict, str]] = {
     "peermem not loaded": (
         judge.gpudirect,
         CommandAnswer(1, "5.15.0-92\nNVIDIA\n"),
-        LACKING,
+        FAILED,
         "nvidia-peermem is not loaded; the NVIDIA module is not the open one",
     ),
     "DMA-BUF": (
@@ -183,13 +183,13 @@ CASES: dict[str, tuple[Any, CommandAnswer, FactVerdict, str]] = {
     "not in the container": (
         judge.container,
         CommandAnswer(1, "", "exec: nvidia-smi: not found"),
-        LACKING,
+        FAILED,
         "exec: nvidia-smi: not found",
     ),
     "no container": (
         judge.container,
         CommandAnswer(1, "", "Error: No such container: vsml-worker"),
-        LACKING,
+        FAILED,
         "Error: No such container: vsml-worker",
     ),
     "ATS on": (
@@ -220,19 +220,19 @@ CASES: dict[str, tuple[Any, CommandAnswer, FactVerdict, str]] = {
     "an interface for small packets": (
         roce_interface,
         CommandAnswer(0, shown(1500, "192.168.0.11")),
-        LACKING,
+        FAILED,
         "ens224, MTU 1500, 192.168.0.11/24; ens224 has MTU 1500, not 9000",
     ),
     "an interface with another address": (
         roce_interface,
         CommandAnswer(0, shown(9000, "192.168.0.12")),
-        LACKING,
-        "ens224, MTU 9000, 192.168.0.12/24; ens224 lacks the address 192.168.0.11/24",
+        FAILED,
+        "ens224, MTU 9000, 192.168.0.12/24; ens224 has no address 192.168.0.11/24",
     ),
     "no interface": (
         roce_interface,
         CommandAnswer(1, "", 'Device "" does not exist.\n'),
-        LACKING,
+        FAILED,
         'Device "" does not exist.',
     ),
     "RDMA active": (
@@ -244,26 +244,26 @@ CASES: dict[str, tuple[Any, CommandAnswer, FactVerdict, str]] = {
     "RDMA down": (
         rdma_device,
         CommandAnswer(0, devinfo("PORT_DOWN", 4096)),
-        LACKING,
+        FAILED,
         "mlx5_0 PORT_DOWN, path MTU 4096; wanted PORT_ACTIVE with path MTU 4096",
     ),
     "RDMA with small packets": (
         rdma_device,
         CommandAnswer(0, devinfo("PORT_ACTIVE", 1024)),
-        LACKING,
+        FAILED,
         "mlx5_0 PORT_ACTIVE, path MTU 1024; wanted PORT_ACTIVE with path MTU 4096",
     ),
     "no RDMA": (
         rdma_device,
         CommandAnswer(0, "No IB devices found\n"),
-        LACKING,
+        FAILED,
         "no device; wanted PORT_ACTIVE with path MTU 4096",
     ),
     "a GID": (judge.gid, CommandAnswer(0, "mlx5_0 3 ::ffff:192.168.0.11 RoCE v2 ens224\n"), OK, GID),
     "a GID of another address": (
         judge.gid,
         CommandAnswer(0, "mlx5_0 3 ::ffff:192.168.0.99 RoCE v2 ens224\n"),
-        LACKING,
+        FAILED,
         "index 3 of mlx5_0 on ens224, RoCE v2, 192.168.0.99; the node's own address is 192.168.0.11",
     ),
     "a GID among others": (
@@ -272,21 +272,21 @@ CASES: dict[str, tuple[Any, CommandAnswer, FactVerdict, str]] = {
         OK,
         GID.replace("3", "5", 1),
     ),
-    "no GID": (judge.gid, CommandAnswer(1, ""), LACKING, "there is no GID of RoCE v2 with an IPv4 address"),
+    "no GID": (judge.gid, CommandAnswer(1, ""), FAILED, "there is no GID of RoCE v2 with an IPv4 address"),
     "memory unlimited": (judge.memlock, CommandAnswer(0, "unlimited\n"), OK, "unlimited"),
-    "memory limited": (judge.memlock, CommandAnswer(0, "65536\n"), LACKING, "65536"),
+    "memory limited": (judge.memlock, CommandAnswer(0, "65536\n"), FAILED, "65536"),
     "time": (judge.time, CommandAnswer(0, "yes\n2026-11-21T05:00:00Z\n"), OK, "2026-11-21T05:00:00Z"),
     "no time": (
         judge.time,
         CommandAnswer(0, "no\n2026-11-21T05:00:00Z\n"),
-        LACKING,
+        FAILED,
         "2026-11-21T05:00:00Z; the clock does not follow network time",
     ),
     "a whole mesh": (judge.mesh, CommandAnswer(0, "node-2 reached\nnode-1 reached\n"), OK, "2 nodes reached"),
     "a mesh with a hole": (
         judge.mesh,
         CommandAnswer(0, "node-2 not reached\nnode-1 reached\n"),
-        LACKING,
+        FAILED,
         "not reached: node-2",
     ),
 }
@@ -333,11 +333,11 @@ def test_drivers_run_under_managers_as_nvidias_release_notes_say(manager: str, r
     assert {each for each in known if driver.runs_under(f"{each}.65.06", manager)} == runs
 
 
-def test_whole_gpus_are_counted() -> None:
+def test_passthrough_gpus_are_counted() -> None:
     guest_facts = facts(profile="", gpus=2)
     assert judge.gpus(CommandAnswer(0, "NVIDIA A100-PCIE-40GB\nNVIDIA A100-PCIE-40GB\n"), guest_facts)[0] is OK
     one = judge.gpus(CommandAnswer(0, "NVIDIA A100-PCIE-40GB\n"), guest_facts)
-    assert one == (LACKING, "NVIDIA A100-PCIE-40GB; wanted 2 × whole GPUs")
+    assert one == (FAILED, "NVIDIA A100-PCIE-40GB; wanted 2 × whole GPUs")
 
 
 @pytest.mark.parametrize("answer", [SILENT, WITHOUT_DRIVER, WITHOUT_LIBRARY])
@@ -375,10 +375,10 @@ def test_of_gpus_that_are_handed_through_whole_no_licence_is_asked_and_nvlink_on
     assert asked(linked=True, gpus=2) == {"licence", "driver branch", "NVLink", "GPUs and profile"}
 
 
-def test_whole_gpus_want_no_licence_and_no_driver_of_the_vgpu_managers_branch() -> None:
+def test_passthrough_gpus_want_no_licence_and_no_driver_of_the_vgpu_managers_branch() -> None:
     guest_facts = facts(profile="", vgpu_manager="535.183.04", secrets={})
     assert VgpuLicence().probes(guest_facts) == {}
-    assert VgpuLicence().lack({}, guest_facts) is None
+    assert VgpuLicence().drift({}, guest_facts) is None
     step = NvidiaDriver(
         source=FileSource("https://m/NVIDIA-Linux-x86_64-550.54.15.run"), any_branch=False, sha256="0" * 64
     )

@@ -39,7 +39,7 @@ def count() -> int:
     return sum(line.startswith("GPU ") for line in asked("nvidia-smi -L").out.splitlines())
 
 
-def test_whole_gpus_are_in_order_by_what_they_answer() -> None:
+def test_passthrough_gpus_are_in_order_by_what_they_answer() -> None:
     node = facts(profile="", gpus=count())
     assert judge.gpus(asked(NAMES), node)[0] is FactVerdict.OK
     assert judge.clocks(asked(CLOCKS), node)[0] is FactVerdict.OK

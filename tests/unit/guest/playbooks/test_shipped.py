@@ -106,7 +106,7 @@ def ignore(_event: GuestEvent) -> None:
 def test_a_guest_once_made_needs_nothing_and_one_round_trip() -> None:
     guest = bare_guest()
     book = playbook.load_text(OWN)
-    assert len(check(book, guest, NODE_1).lacking) == len(book.steps)
+    assert len(check(book, guest, NODE_1).pending) == len(book.steps)
     assert all(each.state == "changed" for each in converge(book, guest, NODE_1, ignore).outcomes)
     guest.round_trips, guest.history = 0, []
     assert not converge(book, guest, NODE_1, ignore).changed
@@ -120,7 +120,7 @@ def test_what_was_made_is_still_there_after_a_reboot() -> None:
     book = playbook.load_text(OWN)
     converge(book, guest, NODE_1, ignore)
     guest.reboot()
-    assert not check(book, guest, NODE_1).lacking
+    assert not check(book, guest, NODE_1).pending
 
 
 @pytest.mark.parametrize("after", range(40))
@@ -134,7 +134,7 @@ def test_a_run_cut_anywhere_is_finished_by_the_next(after: int) -> None:
         assert error.code == "guest.connection-lost"  # noqa: PT017 - a run may also come through
     guest.cut_after = None
     converge(book, guest, NODE_1, ignore)
-    assert not check(book, guest, NODE_1).lacking
+    assert not check(book, guest, NODE_1).pending
 
 
 def test_a_full_disk_is_told_with_the_guests_own_words_and_mended_by_the_next_run(golden: Golden) -> None:
@@ -147,7 +147,7 @@ def test_a_full_disk_is_told_with_the_guests_own_words_and_mended_by_the_next_ru
     golden(raised.value)
     guest.disk_full = False
     converge(book, guest, NODE_1, ignore)
-    assert not check(book, guest, NODE_1).lacking
+    assert not check(book, guest, NODE_1).pending
 
 
 def test_a_package_that_apt_does_not_know_stops_the_guest_there(golden: Golden) -> None:

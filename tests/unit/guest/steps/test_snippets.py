@@ -46,21 +46,21 @@ def test_a_file_is_known_by_mode_owner_and_content(tmp_path: Path, name: str, go
     path.write_text("text\n")
     path.chmod(0o640)
     right = Content(path=str(path), text="text\n", mode=0o640, owner=owner_of(path))
-    assert right.lack(sh(right.probe)) is None
-    golden(right.lack(sh(Content(path=f"{path}-not", text="").probe)))
+    assert right.drift(sh(right.probe)) is None
+    golden(right.drift(sh(Content(path=f"{path}-not", text="").probe)))
     other = Content(path=str(path), text="text", mode=0o640, owner=owner_of(path))
-    golden(other.lack(sh(other.probe)))
+    golden(other.drift(sh(other.probe)))
     stricter = Content(path=str(path), text="text\n", mode=0o600, owner=owner_of(path))
-    golden(stricter.lack(sh(stricter.probe)))
+    golden(stricter.drift(sh(stricter.probe)))
 
 
 def test_an_owner_with_a_colon_means_the_users_own_group(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text("")
     ours = Content(path=str(path), text="", mode=path.stat().st_mode & 0o777, owner=f"{path.owner()}:")
-    assert ours.lack(sh(ours.probe)) is None
+    assert ours.drift(sh(ours.probe)) is None
     theirs = Content(path=str(path), text="", mode=path.stat().st_mode & 0o777, owner="nobody:")
-    assert theirs.lack(sh(theirs.probe)) == f"{path} belongs to {owner_of(path)}, not nobody:"
+    assert theirs.drift(sh(theirs.probe)) == f"{path} belongs to {owner_of(path)}, not nobody:"
 
 
 @pytest.mark.parametrize("old", ["", "a\n", "a", "# begin x, kept by vsml\nold\n# end x\nb\n", "b\n# end x\n"])

@@ -40,7 +40,7 @@ def step_of(case: dict[str, Any]) -> Step:
     table = dict(case["step"])
     kind = KINDS[table.pop("kind")]
     types = {name: str(each.type) for name, each in kind.__dataclass_fields__.items()}
-    reading = Reading(values={}, beside=Path("/srv"))
+    reading = Reading(values={}, folder=Path("/srv"))
     step: Step = kind(**{name: read(types[name], value, reading) for name, value in table.items()})
     return step
 
@@ -77,18 +77,18 @@ def test_every_kind_has_a_case() -> None:
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_what_is_seen_says_what_lacks(path: Path) -> None:
     case = case_of(path)
-    missing = [step_of(case).lack(seen_of(case, read), facts_of(case)) for read in case["look"]]
-    assert missing == [read.get("lack") for read in case["look"]]
+    missing = [step_of(case).drift(seen_of(case, read), facts_of(case)) for read in case["look"]]
+    assert missing == [read.get("drift") for read in case["look"]]
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_whatever_a_guest_answers_is_no_bug(path: Path) -> None:
     case = case_of(path)
     step, known = step_of(case), facts_of(case)
-    for seen in [seen_of(case, look) for look in case["look"]]:
+    for seen in [seen_of(case, each) for each in case["look"]]:
         for name, odd in product(seen, ODD):
             with suppress(GuestError):
-                assert step.lack(seen | {name: CommandAnswer(0, odd)}, known) != ""
+                assert step.drift(seen | {name: CommandAnswer(0, odd)}, known) != ""
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)

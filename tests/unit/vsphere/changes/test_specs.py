@@ -149,7 +149,7 @@ def test_a_sources_nics_and_pci_devices_are_taken_out_and_nothing_else() -> None
         _device.VirtualPCIPassthrough(key=13000),
         _device.ParaVirtualSCSIController(key=1000),
     ]
-    gone = specs.removals(specs.replaceable_devices(devices))
+    gone = specs.detach_devices(specs.replaceable_devices(devices))
     assert [(each.operation, each.device.key) for each in gone] == [("remove", 4000), ("remove", 13000)]
 
 

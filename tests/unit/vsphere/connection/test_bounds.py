@@ -145,5 +145,5 @@ def test_no_memory_is_taken_for_what_a_server_only_announces(announced: int) -> 
     response = HTTPResponse(cast("socket.socket", SimpleNamespace(makefile=lambda _mode: Pieces(sent))))
     response.begin()
     with pytest.raises(IncompleteRead) as cut:
-        bounds.read_whole(response)
+        bounds.read_all(response)
     assert (cut.value.partial, cut.value.expected) == (b"abc", announced - 3)

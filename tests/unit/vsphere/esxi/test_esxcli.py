@@ -38,4 +38,4 @@ def test_a_host_that_offers_no_executer_is_named() -> None:
 def test_an_answer_that_is_cut_off_is_named() -> None:
     with pytest.raises(VSphereError) as caught:
         listed("<obj><DataObject><Name>a</Na")
-    assert (caught.value.code, caught.value.target) == ("vcenter.garbled", "host-7")
+    assert (caught.value.code, caught.value.target) == ("vcenter.unexpected-output", "host-7")

@@ -59,7 +59,11 @@ def test_a_property_of_another_type_is_named_with_its_object(path: str, value: o
     here = stub.add(vim.VirtualMachine, "vm-1", {path: value})
     with pytest.raises(VSphereError) as caught:
         list(collect_objects(session(stub), [here], {vim.VirtualMachine: [path]}))
-    assert (caught.value.code, caught.value.target, path in caught.value.message) == ("vcenter.garbled", "vm-1", True)
+    assert (caught.value.code, caught.value.target, path in caught.value.message) == (
+        "vcenter.unexpected-output",
+        "vm-1",
+        True,
+    )
 
 
 def test_an_object_of_another_type_than_those_asked_for_is_named() -> None:
@@ -71,7 +75,7 @@ def test_an_object_of_another_type_than_those_asked_for_is_named() -> None:
     stub.answer("RetrievePropertiesEx", lambda *_: rows)
     with pytest.raises(VSphereError) as caught:
         list(collect_below(session(stub), vim.Folder("group-d1", stub), {vim.VirtualMachine: ["name"]}))
-    assert (caught.value.code, caught.value.target) == ("vcenter.garbled", "alarm-1")
+    assert (caught.value.code, caught.value.target) == ("vcenter.unexpected-output", "alarm-1")
 
 
 def test_a_property_without_its_value_is_left_out() -> None:
@@ -98,4 +102,4 @@ def test_what_stands_above_an_object_is_yielded_up_to_the_topmost() -> None:
 def test_parents_that_go_round_in_a_circle_are_an_answer_that_cannot_be() -> None:
     with pytest.raises(VSphereError) as raised:
         [*climb("a", {"a": "b", "b": "a"}.get)]
-    assert (raised.value.code, raised.value.target) == ("vcenter.garbled", "a")
+    assert (raised.value.code, raised.value.target) == ("vcenter.unexpected-output", "a")

@@ -219,7 +219,7 @@ def test_who_has_a_part_of_a_gpu_has_not_the_whole_of_it() -> None:
             "config.pciPassthruInfo": [info],
             "config.assignableHardwareBinding": [binding(gpu.id, "vm-1")],
         }
-        (direct_path_gpu,) = host(props, vm("vm-1")).whole_gpus
+        (direct_path_gpu,) = host(props, vm("vm-1")).passthrough_gpus
         return direct_path_gpu.held_by
 
     assert held(active=True) == "vm-1"

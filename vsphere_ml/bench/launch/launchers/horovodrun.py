@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.job import Job
 
 # How long ranks wait for each other: horovodrun's own 30 s are less than a busy guest takes to read TensorFlow in.
-PATIENCE_S = 180
+EXIT_TIMEOUT_S = 180
 
 
 def _horovodrun(job: Job, *how: str) -> tuple[str, ...]:
@@ -49,8 +49,8 @@ def _over_gloo(job: Job) -> tuple[str, ...]:
 
 def _for_gloo(job: Job) -> dict[str, str]:
     """Return how long ranks wait. An elastic job keeps Horovod's own time, after which it goes on without a node."""
-    waits = {"HOROVOD_START_TIMEOUT": str(PATIENCE_S)}
-    return waits if job.least_nodes else waits | {"HOROVOD_GLOO_TIMEOUT_SECONDS": str(PATIENCE_S)}
+    waits = {"HOROVOD_START_TIMEOUT": str(EXIT_TIMEOUT_S)}
+    return waits if job.least_nodes else waits | {"HOROVOD_GLOO_TIMEOUT_SECONDS": str(EXIT_TIMEOUT_S)}
 
 
 def _over_mpi(job: Job) -> tuple[str, ...]:

@@ -16,10 +16,10 @@ from vsphere_ml.core.errors import ConfigError
 app = App(no_args_is_help=True, help="Make what later benchmarks are held against.")
 Into = Annotated[
     Path | None,
-    typer.Option("--into", metavar="FOLDER", help="A new folder for the baseline; default: baselines/CLUSTER."),
+    typer.Option("--results", metavar="FOLDER", help="A new folder for the baseline; default: baselines/CLUSTER."),
 ]
 Least = Annotated[
-    int, typer.Option("--least-launches", min=1, metavar="N", help="Refuse a configuration with fewer launches.")
+    int, typer.Option("--min-launches", min=1, metavar="N", help="Refuse a configuration with fewer launches.")
 ]
 
 
@@ -31,7 +31,7 @@ def make(terminal: Terminal, records: RecordsOrNewest = None, into: Into = None,
     `vsml bench gate RECORD --baseline FOLDER` holds later records against it, by the thresholds in that folder: 5 %
     below the baseline, or more where its launches differ by so much that an unchanged cluster would not pass.
 
-    Example: `vsml bench baseline make bench/2026-01-31 --into baselines/train`
+    Example: `vsml bench baseline make bench/2026-01-31 --results baselines/train`
     """
     from vsphere_ml.bench.gate import baseline
     from vsphere_ml.bench.records import again, store
@@ -41,7 +41,7 @@ def make(terminal: Terminal, records: RecordsOrNewest = None, into: Into = None,
     read = store.read(*found)
     folder = into or baseline_of(read)
     if folder is None:
-        raise ConfigError("the record is not of one cluster", code="usage", hint="--into FOLDER")
+        raise ConfigError("the record is not of one cluster", code="usage", hint="--results FOLDER")
     more = again.command(read, found[0], max(least_launches, baseline.LAUNCHES))
     runs = baseline.choose_runs(read, least_launches, more)
     files = baseline.make(runs, folder)

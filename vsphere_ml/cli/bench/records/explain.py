@@ -9,7 +9,7 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 
 @command
 def explain(_terminal: Terminal, records: Records) -> Answer:
-    """Hold a record's figures against what the wire allows, and name what to change first.
+    """Hold a record's figures against what the link allows, and name what to change first.
 
     Only what the record can show is named: a wrong path, a straggler, input or CPUs that training waits for, a slow
     link, a collective that leaves the link idle, an efficiency below what the network explains.

@@ -48,11 +48,11 @@ def gate(  # noqa: PLR0917 - options
     thresholds: Thresholds = None,
     junit: JUnit = None,
 ) -> Answer:
-    """Pass or fail a record, for CI: against a baseline, a share of the bound, a figure; and that no launch failed.
+    """Pass or fail results in CI: against a baseline, a share of the bound or a figure; failed launches fail it too.
 
-    A regression takes both: a figure beyond the tolerance and an interval that leaves no doubt. `--tolerance` and
-    `--of-bound` win over the file of thresholds. Exits with 0 when all passes, 6 when something fails, 3 when it cannot
-    be told.
+    A regression needs both: a figure beyond the tolerance and a confidence interval that excludes chance. `--tolerance`
+    and `--of-bound` override the thresholds file. Exits with 0 when every check passes, 6 when one fails, 3 when one is
+    inconclusive.
 
     Example: `vsml bench gate bench/new --baseline baselines/train --junit gate.xml`
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.imports.reading import Given
 
 Logs = Annotated[list[Path], typer.Argument(metavar="LOG...", help="Output of one run each.")]
-Into = Annotated[Path, typer.Option("--into", metavar="FOLDER", help="The record to write to.")]
+Into = Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Results folder to write.")]
 
 
 @option_group
@@ -80,7 +80,7 @@ def import_(terminal: Terminal, logs: Logs, into: Into, *, options: ImportOption
     iperf3 (text and `-J`), osu_allreduce and perftest's ib_write_bw, ib_read_bw and ib_send_bw. What a launcher or log
     collector puts before each line is ignored. What a log does not say has to be given.
 
-    Example: `vsml bench import run-*.log --into bench/old --nodes 2 --link-gbit 100 --transport roce`
+    Example: `vsml bench import run-*.log --results bench/old --nodes 2 --link-gbit 100 --transport roce`
     """
     from vsphere_ml.bench.imports.files import import_logs
     from vsphere_ml.bench.records import store

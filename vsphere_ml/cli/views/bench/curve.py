@@ -1,4 +1,4 @@
-"""A scaling curve on the terminal: efficiency by number of nodes, between what the wire allows."""
+"""A scaling curve on the terminal: efficiency by number of nodes, between what the link allows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.analysis.study import Scaling, Study
 
 WIDTH = 50  # columns from 0 to the highest efficiency
-BRACKET, MEASURED, EMPTY = "░", "●", " "
+BOUNDS, MEASURED, EMPTY = "░", "●", " "
 
 
 def curves(seen: Study) -> Iterator[Text]:
@@ -24,7 +24,7 @@ def curves(seen: Study) -> Iterator[Text]:
         highest = max(1.0, *(each.efficiency.value for each in group if each.efficiency is not None))
         yield line((f"efficiency against one node: {name}", "bold"))
         yield from (_row(each, highest) for each in group)
-        yield line(f"{'':8}0 %{figures.percent(highest):>{WIDTH - 3}}   ", (f"{BRACKET} what the wire allows", "dim"))
+        yield line(f"{'':8}0 %{figures.percent(highest):>{WIDTH - 3}}   ", (f"{BOUNDS} what the link allows", "dim"))
 
 
 def _families(seen: Study) -> list[tuple[str, list[Scaling]]]:
@@ -53,10 +53,10 @@ def _row(each: Scaling, highest: float) -> Text:
 
 def _bar(each: Scaling, highest: float) -> str:
     """Return the row without its mark: the bracket shaded, from floor to ceiling."""
-    if each.bracket is None or each.point.configuration.nodes == 1:
+    if each.bounds is None or each.point.configuration.nodes == 1:
         return EMPTY * (WIDTH + 1)
-    low, high = _column(each.bracket.floor, highest), _column(each.bracket.ceiling, highest)
-    return EMPTY * low + BRACKET * (high - low + 1) + EMPTY * (WIDTH - high)
+    low, high = _column(each.bounds.floor, highest), _column(each.bounds.ceiling, highest)
+    return EMPTY * low + BOUNDS * (high - low + 1) + EMPTY * (WIDTH - high)
 
 
 def _column(value: float, highest: float) -> int:

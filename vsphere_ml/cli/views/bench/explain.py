@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from vsphere_ml.bench.analysis.study import Study
-    from vsphere_ml.bench.model.record import Remark
+    from vsphere_ml.bench.model.record import Diagnostic
 
 
-def text(seen: Study, diagnostics: Sequence[Remark]) -> Group:
+def text(seen: Study, diagnostics: Sequence[Diagnostic]) -> Group:
     """Return the figures, then what they mean."""
     return Group(*_parts(seen, diagnostics))
 
 
-def data(seen: Study, diagnostics: Sequence[Remark]) -> dict[str, Any]:
+def data(seen: Study, diagnostics: Sequence[Diagnostic]) -> dict[str, Any]:
     """Return the remarks, and the figures they are about without each launch's steps."""
     from vsphere_ml.bench.analysis.summary import figures_of
 
-    return {"remarks": plain_value(diagnostics), **figures_of(seen)}
+    return {"diagnostics": plain_value(diagnostics), **figures_of(seen)}
 
 
-def _parts(seen: Study, diagnostics: Sequence[Remark]) -> Iterator[RenderableType]:
+def _parts(seen: Study, diagnostics: Sequence[Diagnostic]) -> Iterator[RenderableType]:
     yield from head(seen)
     yield from scaling_table(seen)
     yield from time_tables(seen)

@@ -19,7 +19,7 @@ def text(runs: Sequence[Run]) -> Group:
     """Return a line a log, then what none of them can tell."""
     titles = Titles.of(run.configuration for run in runs)
     rows = ((run.source, titles(run.configuration), str(run.launch), _describe_figures(run)) for run in runs)
-    diagnostics = dict.fromkeys((each.target, each.message) for run in runs for each in run.remarks)
+    diagnostics = dict.fromkeys((each.target, each.message) for run in runs for each in run.diagnostics)
     return Group(
         table(("TOOL", "CONFIGURATION", "LAUNCH", "HOLDS"), rows),
         *(line((f"{target}: ", "bold"), message) for target, message in diagnostics),

@@ -26,8 +26,8 @@ def text(made: Prediction, measured: UsedShare | None) -> Group:
 def data(made: Prediction, measured: UsedShare | None) -> dict[str, Any]:
     """Return the prediction's fields, and what follows from them."""
     rates = {
-        "line_bytes_per_s": made.wire.line_bytes_per_s,
-        "usable_bytes_per_s": made.wire.usable_bytes_per_s,
+        "line_bytes_per_s": made.link.line_bytes_per_s,
+        "usable_bytes_per_s": made.link.usable_bytes_per_s,
     }
     return {**plain_value(made), **rates, "measured": plain_value(measured)}
 
@@ -52,7 +52,7 @@ def _parts(made: Prediction, measured: UsedShare | None) -> Iterator[RenderableT
 
 
 def _link(made: Prediction) -> str:
-    model = made.wire
+    model = made.link
     nics = f"{model.nics} × " if model.nics > 1 else ""
     return (
         f"{nics}{figures.rate(model.line_rate_bits_per_s)} = {figures.bandwidth(model.line_bytes_per_s)}; "

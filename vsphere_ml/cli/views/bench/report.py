@@ -32,7 +32,7 @@ def data(content: ReportContent, seen: Study) -> dict[str, Any]:
         "headline": {"tone": content.headline.tone.value, "text": content.headline.text},
         "actions": [{"code": each.finding.code, "command": each.command} for each in content.actions],
         "verdicts": list(content.verdicts),
-        "remarks": plain_value(content.remarks),
+        "diagnostics": plain_value(content.diagnostics),
         "not_measured": [*content.notices, *content.not_measured],
         **figures_of(seen),
         "runs": [run.run_id for run in seen.runs],

@@ -31,7 +31,7 @@ def answer(done: Benchmarked) -> Answer:
             "cluster": done.cluster,
             "record": str(done.folder),
             "runs": list(done.runs),
-            "not_made": list(done.not_made),
+            "not_started": list(done.not_started),
         },
         status=done.errors[0].status if done.errors else 0,
         errors=done.errors,
@@ -44,7 +44,7 @@ def text(done: Benchmarked) -> Group:
 
 
 def _parts(done: Benchmarked) -> Iterator[RenderableType]:
-    asked = [*(run.configuration for run in done.runs), *(each.configuration for each in done.not_made)]
+    asked = [*(run.configuration for run in done.runs), *(each.configuration for each in done.not_started)]
     titles = Titles.of(asked)
     yield table(("LAUNCH", "PROVEN"), ((titles(run.configuration), summarize_proofs(run)) for run in done.runs))
     if any(run.outcome is Outcome.COMPLETE for run in done.runs):
@@ -52,7 +52,7 @@ def _parts(done: Benchmarked) -> Iterator[RenderableType]:
         yield explained.text(seen, explain(seen))
     elif any(run.lab for run in done.runs):
         yield line(("lab: ", "yellow"), "these guests share one machine; no figure here is a claim about hardware")
-    for each in done.not_made:
+    for each in done.not_started:
         yield line(("not begun: ", "yellow"), titles(each.configuration), f", launch {each.launch}")
     yield line(f"the record is in {done.folder}; `vsml bench explain {done.folder}` shows this again")
 

@@ -26,7 +26,7 @@ from vsphere_ml.core.plan.changes import (
     SetSwitchMtu,
     UpgradeHardware,
 )
-from vsphere_ml.core.plan.describe import device_name, lacks_of
+from vsphere_ml.core.plan.describe import device_name, drift_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -102,9 +102,9 @@ def explain(change: Change) -> str:
         case MoveToPool():
             return f"resource pool {change.was} → {change.pool_name}"
         case UpgradeHardware():
-            return "; ".join(lacks_of(change))
+            return "; ".join(drift_of(change))
         case SetSettings():
-            return "; ".join(change.lacks)
+            return "; ".join(change.drift)
         case AttachDevices():
             return _attach(change)
         case NewMac():

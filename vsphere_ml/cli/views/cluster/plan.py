@@ -63,7 +63,7 @@ def placement_fields(each: NodePlacement) -> dict[str, Any]:
     """Return where a node sits, without what it was asked for."""
     return {
         "node": each.node.name,
-        "exists": each.standing is not None,
+        "exists": each.existing is not None,
         "host": each.host_name,
         "numa_node": each.numa_node,
         "pairing": each.pairing.value,
@@ -105,10 +105,10 @@ def parts(plan: Plan, *, every_key: bool = False) -> Iterator[RenderableType]:
     if plan.placements and plan:
         yield line(("placement", "bold"))
         yield placement_table(plan.placements)
-    yield from _remarks(plan)
+    yield from _diagnostics(plan)
 
 
-def _remarks(plan: Plan) -> Iterator[RenderableType]:
+def _diagnostics(plan: Plan) -> Iterator[RenderableType]:
     touched = {subject(each) for each in plan.changes}
     whys = dict.fromkeys(each.why for each in plan.placements if each.node.name in touched and each.why)
     if notes := [*whys, *plan.notes, *_unknowns(plan)]:
@@ -146,11 +146,11 @@ def _count_changes(every: Sequence[Change]) -> Iterator[str]:
     signs: dict[tuple[str, str], set[str]] = {}
     for each in every:
         signs.setdefault((_kind(each), object_name(each)), set()).add(changes.sign(each))
-    fates = [(kind, _fate(found)) for (kind, _), found in signs.items()]
-    for fate in ("create", "change", "delete"):
-        kinds = Counter(kind for kind, what in fates if what == fate)
+    actions = [(kind, _action(found)) for (kind, _), found in signs.items()]
+    for action in ("create", "change", "delete"):
+        kinds = Counter(kind for kind, what in actions if what == action)
         listed = ", ".join(_count_kind(kind, number) for kind, number in kinds.items())
-        yield f"{sum(kinds.values())} to {fate}" + (f" ({listed})" if kinds else "")
+        yield f"{sum(kinds.values())} to {action}" + (f" ({listed})" if kinds else "")
 
 
 def _count_kind(kind: str, number: int) -> str:
@@ -163,7 +163,7 @@ def _kind(each: Change) -> str:
     return "VM" if subject(each) is not None else about.partition(" ")[0]
 
 
-def _fate(signs: set[str]) -> str:
+def _action(signs: set[str]) -> str:
     """Return what becomes of a thing that all these are done to."""
     if changes.ADDED in signs:
         return "create"

@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 
 def text(proposal: Proposal, *, every_key: bool = False) -> Group:
     """Return the site's plan, the guests' steps, and both in one line."""
-    return both(proposal.plan, proposal.guests, proposal.left_alone, every_key=every_key)
+    return both(proposal.plan, proposal.guests, proposal.skipped_guests, every_key=every_key)
 
 
-def both(plan: Plan, guests: GuestPlan | None, left_alone: str, *, every_key: bool = False) -> Group:
+def both(plan: Plan, guests: GuestPlan | None, skipped_guests: str, *, every_key: bool = False) -> Group:
     """Return the plan for a site and for its guests."""
-    return Group(*_parts(plan, guests, left_alone, every_key=every_key))
+    return Group(*_parts(plan, guests, skipped_guests, every_key=every_key))
 
 
 def data(proposal: Proposal) -> dict[str, Any]:
     """Return the fields of both halves; `empty` is of both."""
-    return fields(proposal.plan, proposal.guests, proposal.left_alone)
+    return fields(proposal.plan, proposal.guests, proposal.skipped_guests)
 
 
-def fields(plan: Plan, guests: GuestPlan | None, left_alone: str) -> dict[str, Any]:
+def fields(plan: Plan, guests: GuestPlan | None, skipped_guests: str) -> dict[str, Any]:
     """Return the fields of a plan for a site and for its guests."""
     found = of_site.data(plan)
-    answers = {"left_alone": left_alone} if guests is None else of_guests.pending_fields(guests)
+    answers = {"skipped_guests": skipped_guests} if guests is None else of_guests.pending_fields(guests)
     return {**found, "empty": found["empty"] and not work(guests), "guests": answers}
 
 
@@ -49,13 +49,13 @@ def work(guests: GuestPlan | None) -> bool:
     return guests is not None and bool(guests.concerned)
 
 
-def _parts(plan: Plan, guests: GuestPlan | None, left_alone: str, *, every_key: bool) -> Iterator[RenderableType]:
+def _parts(plan: Plan, guests: GuestPlan | None, skipped_guests: str, *, every_key: bool) -> Iterator[RenderableType]:
     yield from of_site.parts(plan, every_key=every_key)
     if guests is not None:
         yield line(("guests", "bold"))
         yield from _guests(guests)
-    elif left_alone:
-        yield line(("guests", "bold"), f": left alone: {left_alone}")
+    elif skipped_guests:
+        yield line(("guests", "bold"), f": left alone: {skipped_guests}")
     yield _summary(plan, guests)
 
 
@@ -71,7 +71,7 @@ def _guests(guests: GuestPlan) -> Iterator[Text]:
         )
     for nodes, missing in of_guests.by_step(guests):
         yield line(("   ~ ", "yellow"), f"{list_names(nodes)}: {missing}")
-    if entire := [guest.node for guest in guests.guests if not guest.lacks and guest.error is None]:
+    if entire := [guest.node for guest in guests.guests if not guest.is_pending and guest.error is None]:
         yield line(f"     {list_names(entire)}: nothing to do")
     if guests.after_boot and guests.guests:
         yield line("     the others are asked again once the new ones are up, since all nodes know each other")

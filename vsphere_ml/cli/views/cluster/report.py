@@ -34,8 +34,8 @@ def answer(report: Report, *, dry_run: bool, detailed: bool, every_key: bool = F
     differing = report.plan or proposal.work(guests) or report.drift
     differs = exits.DIFFERENCES if detailed and differing else 0
     if dry_run:
-        shown = proposal.both(report.plan, guests, report.left_alone, every_key=every_key)
-        return Answer(text=shown, data=proposal.fields(report.plan, guests, report.left_alone), status=differs)
+        shown = proposal.both(report.plan, guests, report.skipped_guests, every_key=every_key)
+        return Answer(text=shown, data=proposal.fields(report.plan, guests, report.skipped_guests), status=differs)
     if report.error is not None:
         return Answer(text=text(report), data=data(report), status=report.error.status, errors=report.errors)
     return Answer(text=text(report), data=data(report), status=differs)
@@ -51,20 +51,20 @@ def data(report: Report) -> dict[str, Any]:
     return {
         "cluster": report.cluster,
         "only": list(report.only),
-        "acted": report.acted,
+        "applied": report.applied,
         "done": report.done,
         "plan": plans.data(report.plan),
         "outcomes": [_outcome(each) for each in report.outcomes],
         "off": list(report.off),
         "remaining": list(report.remaining),
-        "dropped": plain_value(report.dropped),
+        "not_applied": plain_value(report.not_applied),
         "hosts": ready.outcomes(report.hosts),
-        "lacking": plans.data(report.lacking),
+        "pending": plans.data(report.pending),
         "placements": [plans.placement_fields(each) for each in report.placements],
         "notes": list(report.notes),
         "findings": plain_value(report.findings),
         "seconds": round(report.seconds, 3),
-        "guests": of_guests.data(report.guests) if report.guests else {"left_alone": report.left_alone},
+        "guests": of_guests.data(report.guests) if report.guests else {"skipped_guests": report.skipped_guests},
     }
 
 
@@ -74,8 +74,8 @@ def _parts(report: Report) -> Iterator[RenderableType]:
     yield from ready.outcome_lines(report.hosts)
     for each in report.findings:
         yield from plans.finding(each)
-    if report.left_alone:
-        yield line(f"guests left alone: {report.left_alone}")
+    if report.skipped_guests:
+        yield line(f"guests left alone: {report.skipped_guests}")
     yield _end(report)
     if report.guests is not None:
         yield of_guests.text(report.guests)
@@ -83,12 +83,12 @@ def _parts(report: Report) -> Iterator[RenderableType]:
 
 
 def _end(report: Report) -> Text:
-    if not report.acted and report.drift:
+    if not report.applied and report.drift:
         return line(
             ("nothing to do for vsml: ", "yellow"),
             f"{_subject(report)} {_state(report)}",
         )
-    if not report.acted:
+    if not report.applied:
         return line(("nothing to do: ", "green"), f"{_subject(report)} {_state(report)}")
     made = sum(1 for each in report.outcomes if isinstance(each, Done))
     text = f"{count(made, 'change')} in {report.seconds:.1f} s"
@@ -117,7 +117,7 @@ def _state(report: Report) -> str:
         return "is gone"
     if report.drift:
         return f"differs from the file in {count(len(report.drift), 'point')}, see above"
-    return "is as the file says"
+    return "matches the file"
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:

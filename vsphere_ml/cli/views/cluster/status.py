@@ -38,11 +38,11 @@ def data(status: Status) -> dict[str, Any]:
     return {
         "cluster": status.cluster,
         "vcenter": status.about,
-        "whole": status.whole,
+        "matches_file": status.matches_file,
         "only": list(status.only),
         "nodes": [_node(node) for node in status.nodes],
-        "lacks": list(status.lacks),
-        "lacking": plans.data(status.lacking),
+        "drift": list(status.drift),
+        "pending": plans.data(status.pending),
         "running": plain_value(status.running),
         "findings": plain_value(status.findings),
         "placement_error": as_data(status.placement_error) if status.placement_error else None,
@@ -53,14 +53,14 @@ def _node(node: NodeStatus) -> dict[str, Any]:
     return {
         "node": node.node,
         "state": node.state.value,
-        "whole": node.whole,
+        "matches_file": node.matches_file,
         "host": node.host,
         "gpus": list(node.gpus),
         "nic": node.nic,
         "nics": list(node.nics),
         "locality": node.locality.value,
         "address": node.address,
-        "lacks": list(node.lacks),
+        "drift": list(node.drift),
         "placement": plans.placement_fields(node.placement) if node.placement else None,
     }
 
@@ -68,11 +68,11 @@ def _node(node: NodeStatus) -> dict[str, Any]:
 def _parts(status: Status) -> Iterator[RenderableType]:
     yield line((status.about, "bold"))
     yield table(TITLES, (_row(node) for node in status.nodes))
-    gaps = [f"{node.node}: {missing}" for node in status.nodes for missing in node.lacks] + list(status.lacks)
+    gaps = [f"{node.node}: {missing}" for node in status.nodes for missing in node.drift] + list(status.drift)
     if gaps:
-        yield line(("lacking", "bold"))
+        yield line(("pending", "bold"))
         yield from (line(("   ~ ", "yellow"), missing) for missing in gaps)
-    if gone := [each for each in status.lacking.changes if isinstance(each, DeleteVm)]:
+    if gone := [each for each in status.pending.changes if isinstance(each, DeleteVm)]:
         yield line(("not in the file any more", "bold"))
         yield from (line(("   - ", "red"), f"{each.vm}: {_describe_deletion(each)}") for each in gone)
     if status.running:
@@ -113,14 +113,14 @@ def _row(node: NodeStatus) -> tuple[str | Text, ...]:
 
 def _by_software(node: NodeStatus) -> str:
     """Return the PVRDMA adapter of a node that lacks nothing."""
-    return plans.nic_by_software(node.placement) if node.placement is not None and node.whole else ""
+    return plans.nic_by_software(node.placement) if node.placement is not None and node.matches_file else ""
 
 
 def _end(status: Status) -> Text:
     about = f"{list_names(status.only)} of {status.cluster}" if status.only else status.cluster
-    if status.whole:
-        return line((f"{about} is as the file says", "green"))
-    return line((f"{about} is not as the file says", "yellow"), f": {', '.join(_describe_differences(status))}")
+    if status.matches_file:
+        return line((f"{about} matches the file", "green"))
+    return line((f"{about} differs from the file", "yellow"), f": {', '.join(_describe_differences(status))}")
 
 
 def _describe_differences(status: Status) -> Iterator[str]:
@@ -128,10 +128,10 @@ def _describe_differences(status: Status) -> Iterator[str]:
     nodes = status.nodes
     yield f"{sum(node.state in {NodeState.RUNNING, NodeState.DEGRADED} for node in nodes)} of {len(nodes)} nodes run"
     named = {node.node for node in nodes}
-    drifting = {each.target for each in status.lacking.drift}
-    if differ := sum(not node.whole or node.node in drifting for node in nodes):
+    drifting = {each.target for each in status.pending.drift}
+    if differ := sum(not node.matches_file or node.node in drifting for node in nodes):
         yield f"{differ} of them {'is' if differ == 1 else 'are'} not as described"
-    if status.lacks:
+    if status.drift:
         yield "its rule, folder or switch differs"
-    if extra := (drifting | deleted_vms(status.lacking.changes)) - named:
+    if extra := (drifting | deleted_vms(status.pending.changes)) - named:
         yield f"{count(len(extra), 'VM')} of it {'is' if len(extra) == 1 else 'are'} not in the file"

@@ -35,7 +35,7 @@ def data(said: Answered) -> dict[str, Any]:
             }
             for group in said.groups
         ],
-        "unasked": {name: as_data(error) for name, error in said.errors.items()},
+        "unreachable": {name: as_data(error) for name, error in said.errors.items()},
     }
 
 

@@ -43,7 +43,7 @@ def text(report: Configured) -> Text:
     message = f"{full} of {count(len(report.guests), 'guest')} of {report.plan.cluster} {verb}"
     if report.error is not None:
         return line(("not finished: ", "bold red"), f"{message}; {count(changed, 'step')} changed")
-    if not report.acted:
+    if not report.applied:
         return line(("nothing to do: ", "green"), message)
     return line(("done: ", "bold green"), f"{message}; {count(changed, 'step')} changed")
 
@@ -52,11 +52,11 @@ def data(report: Configured) -> dict[str, Any]:
     """Return the run's fields."""
     return {
         "cluster": report.plan.cluster,
-        "acted": report.acted,
-        "done": report.error is None and not (report.plan and not report.acted),
+        "applied": report.applied,
+        "done": report.error is None and not (report.plan and not report.applied),
         "playbooks": _playbooks(report.plan),
-        "strangers": list(report.plan.strangers),
-        "lacking": [_guest(guest) for guest in report.plan.guests],
+        "unmanaged": list(report.plan.unmanaged),
+        "pending": [_guest(guest) for guest in report.plan.guests],
         "guests": [_guest(guest) for guest in report.guests],
     }
 
@@ -65,9 +65,9 @@ def pending_fields(plan: GuestPlan) -> dict[str, Any]:
     """Return the fields of what guests lack."""
     return {
         "playbooks": _playbooks(plan),
-        "strangers": list(plan.strangers),
+        "unmanaged": list(plan.unmanaged),
         "after_boot": list(plan.after_boot),
-        "lacking": [_guest(guest) for guest in plan.guests],
+        "pending": [_guest(guest) for guest in plan.guests],
     }
 
 
@@ -76,8 +76,8 @@ def by_step(plan: GuestPlan) -> Iterator[tuple[list[str], str]]:
     found: dict[str, list[tuple[str, str]]] = {}
     for guest in plan.guests:
         for each in guest.convergences:
-            for outcome in each.lacking:
-                found.setdefault(f"{each.playbook}: {outcome.step}", []).append((guest.node, outcome.lack or ""))
+            for outcome in each.pending:
+                found.setdefault(f"{each.playbook}: {outcome.step}", []).append((guest.node, outcome.drift or ""))
     for step, guests in found.items():
         gaps = list(dict.fromkeys(missing for _, missing in guests))
         others = f", and {len(gaps) - 1} more like it" if len(gaps) > 1 else ""
@@ -86,7 +86,7 @@ def by_step(plan: GuestPlan) -> Iterator[tuple[list[str], str]]:
 
 def unreachable_guests(plan: GuestPlan) -> Iterator[tuple[list[str], str]]:
     """Yield guests that could not be asked, each with the reason."""
-    for guest in plan.unasked:
+    for guest in plan.unreachable:
         yield [guest.node], guest.error.message if guest.error else ""
 
 
@@ -109,21 +109,21 @@ def _guest(guest: GuestResult) -> dict[str, Any]:
 def _plan(plan: GuestPlan) -> Iterator[Text]:
     books = ", ".join(f"{book.name} ({count(len(book.steps), 'step')})" for book in plan.playbooks)
     yield line((plan.cluster, "bold"), f": {books}")
-    for node in plan.strangers:
+    for node in plan.unmanaged:
         yield line(("note: ", "yellow"), f"the VM of {node} was not made by vsml")
     alike: dict[tuple[str, ...], list[str]] = {}
     for guest in plan.guests:
-        alike.setdefault(tuple(_lacks(guest)), []).append(guest.node)
+        alike.setdefault(tuple(_pending_lines(guest)), []).append(guest.node)
     for texts, nodes in alike.items():
         yield line((", ".join(nodes), "bold"), "" if texts else ": nothing to do")
         yield from (line("   ", each if each.startswith("! ") else f"~ {each}") for each in texts)
 
 
-def _lacks(guest: GuestResult) -> Iterator[str]:
+def _pending_lines(guest: GuestResult) -> Iterator[str]:
     if guest.error is not None:
         yield f"! {guest.error.message}"
     for each in guest.convergences:
-        yield from (f"{each.playbook}: {outcome.step}: {outcome.lack}" for outcome in each.lacking)
+        yield from (f"{each.playbook}: {outcome.step}: {outcome.drift}" for outcome in each.pending)
 
 
 def _outcomes(report: Configured) -> Iterator[Any]:

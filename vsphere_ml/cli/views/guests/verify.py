@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vsphere_ml.guest.facts.verify import Evidence
 
 _FEW = 2  # nodes whose facts are listed one by one
-STYLES = {"ok": "green", "warning": "yellow", "lacking": "red", "unknown": "yellow"}
+STYLES = {"ok": "green", "warning": "yellow", "failed": "red", "unknown": "yellow"}
 
 
 def text(seen: Verified, *, commands: bool = False) -> Group:
@@ -34,7 +34,7 @@ def data(seen: Verified) -> dict[str, Any]:
         "cluster": seen.cluster,
         "verified": seen.error is None,
         "facts": plain_value(seen.evidence),
-        "unasked": {name: as_data(error) for name, error in seen.errors.items()},
+        "unreachable": {name: as_data(error) for name, error in seen.errors.items()},
     }
 
 
@@ -50,7 +50,7 @@ def _parts(seen: Verified, *, commands: bool) -> Iterator[RenderableType]:
 def _count_other_facts(seen: Verified) -> str:
     warned, unknown = (sum(each.verdict.value == state for each in seen.evidence) for state in ("warning", "unknown"))
     warnings = f"; {warned} warning{'' if warned == 1 else 's'}" if warned else ""
-    return warnings + (f"; {unknown} fact{'' if unknown == 1 else 's'} could not be told" if unknown else "")
+    return warnings + (f"; {unknown} fact{'' if unknown == 1 else 's'} unknown" if unknown else "")
 
 
 def _fold(evidence: Sequence[Evidence], *, every: bool) -> Iterator[tuple[Evidence, str, str]]:

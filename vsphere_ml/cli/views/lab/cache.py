@@ -30,7 +30,7 @@ def data(removed: Sequence[Cached], cacheds: Sequence[Cached]) -> dict[str, Any]
     """Return the same as data; sizes are bytes on disk."""
     return {
         "removed": [_fields(each) for each in removed],
-        "kept": [_fields(each) | {"user": each.user} for each in cacheds],
+        "in_use": [_fields(each) | {"user": each.user} for each in cacheds],
         "bytes": sum(each.size for each in removed),
     }
 

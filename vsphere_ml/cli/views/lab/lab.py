@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 GUESTS = "Linux, behind each VM that is powered on with first boot data"
 _SENTENCE_END = re.compile(r"\.(?=\s|$)")
-NO_HARDWARE = "(simulated: it stands in for hardware)"
+NO_HARDWARE = "(simulated, no hardware)"
 
 
 def text(lab: Lab) -> Text:

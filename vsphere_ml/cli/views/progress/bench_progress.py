@@ -85,7 +85,7 @@ class LaunchLines:
 
     console: Console
     clock: Callable[[], float] = time.monotonic
-    pace: LaunchProgress | None = None
+    launch_progress: LaunchProgress | None = None
     spoken: float = 0.0
     titles: Titles = field(default_factory=Titles)
 
@@ -94,7 +94,7 @@ class LaunchLines:
             case Planning():
                 self.titles = titles_of_launches(event)
             case Launching():
-                self.pace, self.spoken = LaunchProgress(event.launch.configuration), self.clock()
+                self.launch_progress, self.spoken = LaunchProgress(event.launch.configuration), self.clock()
             case Stepped():
                 self._step(event)
                 return
@@ -104,12 +104,12 @@ class LaunchLines:
         self._say(words(event, self.titles))
 
     def _step(self, event: Stepped) -> None:
-        if self.pace is None:
+        if self.launch_progress is None:
             return
-        self.pace.add(event)
+        self.launch_progress.add(event)
         if self.clock() - self.spoken >= SPOKEN_S:
             self.spoken = self.clock()
-            self._say(self.pace.words)
+            self._say(self.launch_progress.words)
 
     def _say(self, text: str) -> None:
         show(self.console, line((time.strftime("%H:%M:%S"), "dim"), "  ", text))
@@ -122,15 +122,15 @@ class Moving:
         self._console = console
         self._clock = clock
         self._live: Live | None = None
-        self._pace: LaunchProgress | None = None
+        self._launch_progress: LaunchProgress | None = None
         self._since = 0.0
         self._titles = Titles()
 
     def __call__(self, event: BenchEvent, /) -> None:
         match event:
             case Stepped():
-                if self._pace is not None:
-                    self._pace.add(event)
+                if self._launch_progress is not None:
+                    self._launch_progress.add(event)
             case Launching():
                 self._say(event, "")
                 self._begin(event)
@@ -155,7 +155,7 @@ class Moving:
 
     def _begin(self, event: Launching) -> None:
         self.stop()
-        self._pace, self._since = LaunchProgress(event.launch.configuration), self._clock()
+        self._launch_progress, self._since = LaunchProgress(event.launch.configuration), self._clock()
         self._live = Live(
             self,
             console=self._console,
@@ -167,9 +167,11 @@ class Moving:
         self._live.start()
 
     def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
-        if self._pace is not None:
+        if self._launch_progress is not None:
             took = f"{self._clock() - self._since:.0f} s"
-            yield line("  ", (plot(self._pace.last_s), "cyan"), f"  {self._pace.words} ", (took, "dim"))
+            yield line(
+                "  ", (plot(self._launch_progress.last_s), "cyan"), f"  {self._launch_progress.words} ", (took, "dim")
+            )
 
 
 def plot(step_s: Sequence[float]) -> str:

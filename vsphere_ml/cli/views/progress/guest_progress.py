@@ -39,13 +39,13 @@ def words(event: GuestEvent) -> str:  # noqa: PLR0911 - one arm for each kind of
     """Return what happens in a guest; empty for what only a moving display needs."""
     match event:
         case Waiting():
-            return f"waiting: {event.lack}"
+            return f"waiting: {event.reason}"
         case Entering():
             return ""
         case GuestChecked():
-            return f"{event.playbook}: {event.lacking} of {count(event.steps, 'step')} to do"
+            return f"{event.playbook}: {event.pending} of {count(event.steps, 'step')} to do"
         case Applying():
-            return f"{event.playbook} {event.number}/{event.steps}: {event.step}: {event.lack}"
+            return f"{event.playbook} {event.number}/{event.steps}: {event.step}: {event.drift}"
         case Applied():
             return f"{event.step}: done{', after a reboot' if event.needs_reboot else ''}"
         case Rebooting():
@@ -59,10 +59,10 @@ def words(event: GuestEvent) -> str:  # noqa: PLR0911 - one arm for each kind of
 def _end(event: GuestEnded) -> str:
     if event.error is not None:
         return f"failed: {event.error.message.removeprefix(f'{event.node}: ')}"
-    if event.told:
-        return event.told
-    if event.lacking:
-        return f"lacks {count(event.lacking, 'step')}"
+    if event.summary:
+        return event.summary
+    if event.pending:
+        return f"{count(event.pending, 'step')} pending"
     return f"done, {count(event.changed, 'step')} changed" if event.changed else "nothing to do"
 
 

@@ -139,8 +139,8 @@ class HostBoard:
     def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
         yield lines(*(self._line(*each) for each in self._now.values()))
 
-    def _line(self, begun: StepBegun, since: float, stands: str) -> Text:
+    def _line(self, begun: StepBegun, since: float, progress: str) -> Text:
         name, what = begun.change.host_name, describe_host_change(begun.change)
         passed = f"{self._clock() - since:.0f} s"
         limit = f" of {begun.deadline_s:.0f} s at most"
-        return line((f"{name}: ", "bold"), what, f": {stands}" if stands else "", "  ", (passed + limit, "dim"))
+        return line((f"{name}: ", "bold"), what, f": {progress}" if progress else "", "  ", (passed + limit, "dim"))

@@ -43,7 +43,7 @@ class MovingTable(ABC, Generic[R]):
         self._console = console
         self._rows: dict[str, R] = {}
         self._live: Live | None = None
-        self._whole = False
+        self._complete = False
 
     @abstractmethod
     def columns(self, table: Table) -> None:
@@ -56,7 +56,7 @@ class MovingTable(ABC, Generic[R]):
     def start(self) -> None:
         """Begin to move, unless it does."""
         if self._live is None:
-            self._whole = False
+            self._complete = False
             self._live = Live(
                 self, console=self._console, refresh_per_second=8, redirect_stdout=False, redirect_stderr=False
             )
@@ -65,7 +65,7 @@ class MovingTable(ABC, Generic[R]):
     def stop(self) -> None:
         """Leave the last picture standing, whole."""
         if self._live is not None:
-            self._whole = True
+            self._complete = True
             self._live.stop()
             self._live = None
 
@@ -87,7 +87,7 @@ class MovingTable(ABC, Generic[R]):
     def _seen(self, height: int) -> list[tuple[str, R]]:
         """Return the rows there is room for; all of them in the last picture."""
         rows = list(self._rows.items())
-        if self._whole or len(rows) <= height:
+        if self._complete or len(rows) <= height:
             return rows
         return sorted(rows, key=lambda item: URGENCY.index(item[1].state))[: max(height, 1)]
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.hosts.host_apply import HostOutcome
 
 
-def answer(report: AtsReport, *, looking: bool, check: bool, lab: bool, every_step: bool = False) -> Answer:
+def answer(report: AtsReport, *, read_only: bool, check: bool, lab: bool, every_step: bool = False) -> Answer:
     """Return a run's answer; `check` makes a host that is not enabled an exit status of its own."""
     differs = bool(report.plan.hosts) if report.plan.revert else not report.plan.enabled
-    text = ats_text.report(report, looking=looking, lab=lab, every_step=every_step)
+    text = ats_text.report(report, read_only=read_only, lab=lab, every_step=every_step)
     shown = data(report, lab=lab)
-    if looking:
+    if read_only:
         return Answer(text=text, data=shown, status=exits.DIFFERENCES if check and differs else 0)
     error = report.error
     return Answer(text=text, data=shown, status=error.status if error else 0, errors=(error,) if error else ())
@@ -34,7 +34,7 @@ def data(report: AtsReport, *, lab: bool) -> dict[str, Any]:
     return {
         "cluster": report.plan.cluster,
         "lab": lab,
-        "acted": report.acted,
+        "applied": report.applied,
         "revert": report.plan.revert,
         "enabled": all(each.enabled for each in report.facts),
         "hosts": [_host(each, outcomes.get(each.name), report) for each in report.plan.hosts],
@@ -54,7 +54,7 @@ def _host(each: HostPlan, outcome: HostOutcome | None, report: AtsReport) -> dic
         "stopped": list(each.stopped),
         "foreign": list(each.foreign),
         "migrated": list(each.migrated),
-        "cautions": list(each.cautions),
+        "warnings": list(each.warnings),
         "refusals": plain_value(each.refusals),
         "former": plain_value(last.record.former) if last.record else {},
         "outcome": None if outcome is None else _outcome(outcome),

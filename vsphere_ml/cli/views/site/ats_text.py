@@ -26,16 +26,16 @@ TITLES = ("SETTING", "CONFIGURED", "PENDING REBOOT", "EFFECTIVE", "THROUGH", "HO
 STYLES = {
     SettingState.EFFECTIVE: "green",
     SettingState.PENDING: "yellow",
-    SettingState.LACKING: "red",
+    SettingState.NOT_CONFIGURED: "red",
     SettingState.UNPROVEN: "yellow",
     SettingState.UNKNOWN: "red",
 }
 _Cells = tuple[str, str, str, str, str, SettingState]  # of a row, and the state that colours it
 
 
-def report(done: AtsReport, *, looking: bool, lab: bool, every_step: bool = False) -> Group:
+def report(done: AtsReport, *, read_only: bool, lab: bool, every_step: bool = False) -> Group:
     """Return the end of a run: the facts of all hosts, what only a person can do, how long reboots took."""
-    return Group(*_report(done, looking=looking, lab=lab, every_step=every_step))
+    return Group(*_report(done, read_only=read_only, lab=lab, every_step=every_step))
 
 
 def plan(todo: AtsPlan, *, every_step: bool = False) -> Group:
@@ -43,21 +43,21 @@ def plan(todo: AtsPlan, *, every_step: bool = False) -> Group:
     return Group(*_plan(todo, every_step=every_step))
 
 
-def _report(done: AtsReport, *, looking: bool, lab: bool, every_step: bool) -> Iterator[RenderableType]:
+def _report(done: AtsReport, *, read_only: bool, lab: bool, every_step: bool) -> Iterator[RenderableType]:
     if lab:
         yield line(("lab: ", "bold"), "hosts, kernels and firmware are simulated; this proves nothing about hardware")
-    if looking:
+    if read_only:
         yield from _plan(done.plan, every_step=every_step)
     else:
         yield from _facts(done.facts)
         yield from (_reboot_line(each) for each in done.outcomes if each.rebooted_s is not None)
-    yield _end_of_revert(done) if done.plan.revert else _end(done, looking=looking)
+    yield _end_of_revert(done) if done.plan.revert else _end(done, read_only=read_only)
 
 
 def _plan(todo: AtsPlan, *, every_step: bool) -> Iterator[RenderableType]:
     yield from _facts([each.facts for each in todo.hosts])
     for host in todo.hosts:
-        yield from (line((f"{host.name}: ", "yellow"), warning) for warning in host.cautions)
+        yield from (line((f"{host.name}: ", "yellow"), warning) for warning in host.warnings)
         yield from _steps(host, every_step=every_step)
         if host.migrated:
             yield line((f"{host.name}: DRS migrates to other hosts: ", "yellow"), ", ".join(host.migrated))
@@ -97,7 +97,7 @@ def _hosts(names: Sequence[str], hosts: Sequence[HostFacts]) -> str:
 def _color_cells(cells: _Cells, hosts: str) -> tuple[str | Text, ...]:
     name, configured, pending, effective, access, state = cells
     style = STYLES[state]
-    missing = style if state in {SettingState.LACKING, SettingState.UNKNOWN} else ""
+    missing = style if state in {SettingState.NOT_CONFIGURED, SettingState.UNKNOWN} else ""
     waits = style if state is SettingState.PENDING else ""
     return (name, line((configured, missing)), line((pending, waits)), line((effective, style)), access, hosts)
 
@@ -112,7 +112,9 @@ def _rows(host: HostFacts) -> Iterator[_Cells]:
     if host.vms:
         missing = sum(not vm.ok for vm in host.vms)
         text, state = (
-            (f"no: {count(missing, 'key')}", SettingState.LACKING) if missing else ("yes", SettingState.EFFECTIVE)
+            (f"no: {count(missing, 'key')}", SettingState.NOT_CONFIGURED)
+            if missing
+            else ("yes", SettingState.EFFECTIVE)
         )
         yield ("VMs' peer-to-peer and MMIO keys", text, "-", text, AccessMethod.API.value, state)
 
@@ -135,29 +137,29 @@ def _by_hand(hosts: Iterable[HostFacts]) -> Iterator[Text]:
     """Yield what only a person can do, with the commands to type."""
     for host in hosts:
         commands: dict[str, None] = {}  # each once, in order
-        for fact in host.lacking:
+        for fact in host.unmet:
             if fact.state in {SettingState.UNKNOWN, SettingState.UNPROVEN} or (
-                fact.read_only and fact.state is SettingState.LACKING
+                fact.read_only and fact.state is SettingState.NOT_CONFIGURED
             ):
                 place = f" of {fact.on}" if fact.on else ""
                 yield line((f"{host.name}: {fact.name}{place}: ", "yellow"), fact.why or fact.state.value)
-                commands |= dict.fromkeys(f"{fact.guest or host.name}# {command}" for command in fact.by_hand)
+                commands |= dict.fromkeys(f"{fact.guest or host.name}# {command}" for command in fact.manual_steps)
         yield from (line(f"  {command}") for command in commands)
         yield from (line((f"{vm.vm}: ", "yellow"), vm.words) for vm in host.vms if not vm.ok)
 
 
 def _reboot_line(outcome: HostOutcome) -> Text:
-    return line(f"{outcome.plan.name} was back {outcome.rebooted_s or 0.0:.0f} s after it was told to reboot")
+    return line(f"{outcome.plan.name} was back {outcome.rebooted_s or 0.0:.0f} s after the reboot was requested")
 
 
-def _end(done: AtsReport, *, looking: bool) -> Text:
+def _end(done: AtsReport, *, read_only: bool) -> Text:
     enabled = sum(each.enabled for each in done.facts)
     hosts = f"{count(len(done.facts), 'host')} of {done.plan.cluster}"
     if enabled == len(done.facts):
-        return line(("done: " if done.acted else "nothing to do: ", "bold green"), f"ATS is in effect on {hosts}")
+        return line(("done: " if done.applied else "nothing to do: ", "bold green"), f"ATS is in effect on {hosts}")
     todo = sum(bool(each) for each in done.plan.hosts)
     text = f"ATS is in effect on {enabled} of {hosts}"
-    if looking or not done.acted:
+    if read_only or not done.applied:
         word = "to do: " if todo else "not enabled: "
         return line((word, "bold"), f"{text}; {count(todo, 'host')} to be worked on")
     return line(("not finished: ", "bold red"), text)
@@ -167,7 +169,7 @@ def _end_of_revert(done: AtsReport) -> Text:
     hosts = count(len(done.plan.hosts), "host")
     if not done.plan.hosts:
         return line(("nothing to do: ", "green"), "no host has a record of former values")
-    if done.plan and not done.acted:
+    if done.plan and not done.applied:
         return line(("to do: ", "bold"), f"the former values come back on {hosts}")
     if done.error is None:
         return line(("done: ", "bold green"), f"the former values are back on {hosts}")

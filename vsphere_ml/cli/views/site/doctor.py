@@ -23,12 +23,12 @@ class DoctorCheck:
 
     name: str
     state: str
-    told: str
+    detail: str
 
 
 def text(checks: Sequence[DoctorCheck]) -> Columns:
     """Return one line a check."""
-    rows = ((line((each.state, STYLES[each.state])), each.name, each.told) for each in checks)
+    rows = ((line((each.state, STYLES[each.state])), each.name, each.detail) for each in checks)
     return table(("STATE", "CHECK", "WHAT WAS SEEN"), rows)
 
 
@@ -50,31 +50,33 @@ def password(found: SignIn) -> DoctorCheck:
 
 def failed_check(name: str, error: VsmlError) -> DoctorCheck:
     """Return what could not be done, and why."""
-    return DoctorCheck(name=name, state="failed", told=error.message)
+    return DoctorCheck(name=name, state="failed", detail=error.message)
 
 
 def _part(found: Endpoint, name: str, value: str, state: str = "ok") -> DoctorCheck:
-    return DoctorCheck(name=name, state=state, told=f"{value} (from {found.where[name]})")
+    return DoctorCheck(name=name, state=state, detail=f"{value} (from {found.where[name]})")
 
 
 def sign_in_checks(found: Endpoint, about: str, api_version: str) -> list[DoctorCheck]:
     """Return what a vCenter said of itself after the sign-in."""
-    trusted = DoctorCheck(name="certificate", state="ok", told="as the trust above wants it")
-    unknown = DoctorCheck(name="certificate", state="warning", told="not verified")
+    trusted = DoctorCheck(name="certificate", state="ok", detail="as the trust above wants it")
+    unknown = DoctorCheck(name="certificate", state="warning", detail="not verified")
     return [
         unknown if found.insecure else trusted,
-        DoctorCheck(name="sign-in", state="ok", told=f"{about}, API {api_version}"),
+        DoctorCheck(name="sign-in", state="ok", detail=f"{about}, API {api_version}"),
     ]
 
 
 def privileges(missing: Sequence[str] | None) -> DoctorCheck:
     """Return whether the account may do what the work takes; a warning at most: more may be granted further down."""
     if missing is None:
-        return DoctorCheck(name="privileges", state="warning", told="vCenter does not tell this account what it may do")
+        return DoctorCheck(
+            name="privileges", state="warning", detail="vCenter does not tell this account what it may do"
+        )
     if missing:
         text = f"not granted on the data centre: {', '.join(missing)}"
-        return DoctorCheck(name="privileges", state="warning", told=text)
-    return DoctorCheck(name="privileges", state="ok", told="all that provision and destroy take")
+        return DoctorCheck(name="privileges", state="warning", detail=text)
+    return DoctorCheck(name="privileges", state="ok", detail="all that provision and destroy take")
 
 
 def _trust(found: Endpoint) -> DoctorCheck:

@@ -84,7 +84,7 @@ def gpu_count(host: Host) -> str:
 def passthrough_gpus(host: Host) -> tuple[DirectPathGpu, ...]:
     """Return the GPUs that a host hands through whole and does not share."""
     shared = {gpu.address for gpu in host.gpus}
-    return tuple(gpu for gpu in host.whole_gpus if gpu.active and gpu.address not in shared)
+    return tuple(gpu for gpu in host.passthrough_gpus if gpu.active and gpu.address not in shared)
 
 
 def _parts(inventory: Inventory) -> Iterator[RenderableType]:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from vsphere_ml.core.report.capacity_report import CapacityRow
     from vsphere_ml.flows.profiles import OfferedProfiles
 
-BY_HOST = ("HOST", "OFFERS", "BY", "MEMORY", "PER GPU", "FREE", "COUNTED BY")
-BY_CLUSTER = ("CLUSTER", "OFFERS", "HOSTS", "FREE", "COUNTED BY")
+BY_HOST = ("HOST", "PROFILE", "SHARING", "MEMORY", "PER GPU", "FREE", "COUNTED BY")
+BY_CLUSTER = ("CLUSTER", "PROFILE", "HOSTS", "FREE", "COUNTED BY")
 
 
 def text(found: OfferedProfiles) -> RenderableType:
@@ -38,7 +38,7 @@ def text(found: OfferedProfiles) -> RenderableType:
 def data(found: OfferedProfiles) -> dict[str, Any]:
     """Return every offer of every host, and of every cluster."""
     return {
-        "offers": plain_value(found.hosts),
+        "hosts": plain_value(found.hosts),
         "clusters": plain_value(found.clusters),
         "differences": list(found.differences),
     }
@@ -52,7 +52,9 @@ def _hosts(found: OfferedProfiles) -> Iterator[tuple[str, ...]]:
 
 def _clusters(found: OfferedProfiles) -> Iterator[tuple[str, ...]]:
     for each in found.clusters:
-        previous = f", {each.told.reserved} kept by reservations" if each.told and each.told.reserved else ""
+        previous = (
+            f", {each.reported.reserved} kept by reservations" if each.reported and each.reported.reserved else ""
+        )
         yield each.cluster, each.name, str(each.hosts), f"{_free(each.free)}{previous}", each.counted_by
 
 

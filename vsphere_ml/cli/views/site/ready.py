@@ -27,7 +27,7 @@ def lines(hosts: Sequence[HostPlan]) -> Iterator[Text]:
         return
     yield line((TITLE, "bold"))
     for host in hosts:
-        for fact in host.facts.lacking:
+        for fact in host.facts.unmet:
             yield line(("   ~ ", "yellow"), f"{host.name}: {_setting(fact)}")
         yield line("     ", f"{host.name}: {_how(host)}")
         if host.stopped or host.foreign:
@@ -36,7 +36,7 @@ def lines(hosts: Sequence[HostPlan]) -> Iterator[Text]:
             )
         if host.migrated:
             yield line(("   ~ ", "yellow"), f"{host.name}: DRS migrates to other hosts: {list_names(host.migrated)}")
-        yield from (line(("   ? ", "magenta"), f"{host.name}: {warning}") for warning in host.cautions)
+        yield from (line(("   ? ", "magenta"), f"{host.name}: {warning}") for warning in host.warnings)
         for reason in host.refusals:
             yield line(("   ! ", "bold red"), f"{host.name}: refused: {reason.message}")
             yield line("     ", ("hint: ", "bold cyan"), reason.hint)
@@ -45,16 +45,16 @@ def lines(hosts: Sequence[HostPlan]) -> Iterator[Text]:
 def outcome_lines(outcomes: Iterable[HostOutcome]) -> Iterator[Text]:
     """Yield what was set on each host, and how long it was away."""
     for each in outcomes:
-        text = ", ".join(f"{_name(fact)} {fact.wanted}" for fact in each.plan.facts.lacking)
-        back = "" if each.rebooted_s is None else f"; back {each.rebooted_s:.0f} s after it was told to reboot"
-        yield line((f"{each.plan.name}: ", "bold"), f"made ready: {text}{back}")
+        text = ", ".join(f"{_name(fact)} {fact.wanted}" for fact in each.plan.facts.unmet)
+        back = "" if each.rebooted_s is None else f"; back {each.rebooted_s:.0f} s after the reboot was requested"
+        yield line((f"{each.plan.name}: ", "bold"), f"configured: {text}{back}")
 
 
 def outcomes(hosts: Iterable[HostOutcome]) -> list[dict[str, Any]]:
     return [
         {
             "host": each.plan.name,
-            "settings": [_fields(fact) for fact in each.plan.facts.lacking],
+            "settings": [_fields(fact) for fact in each.plan.facts.unmet],
             "steps": [describe_host_change(step.change) for step in each.done],
             "reboot_seconds": None if each.rebooted_s is None else round(each.rebooted_s, 3),
         }
@@ -67,13 +67,13 @@ def data(hosts: Sequence[HostPlan]) -> list[dict[str, Any]]:
     return [
         {
             "host": host.name,
-            "settings": [_fields(fact) for fact in host.facts.lacking],
+            "settings": [_fields(fact) for fact in host.facts.unmet],
             "reboots": host.reboots,
             "stopped": list(host.stopped),
             "foreign": list(host.foreign),
             "migrated": list(host.migrated),
             "refusals": plain_value(host.refusals),
-            "cautions": list(host.cautions),
+            "warnings": list(host.warnings),
         }
         for host in hosts
     ]
@@ -109,5 +109,5 @@ def _fields(fact: HostSetting) -> dict[str, Any]:
         "wanted": fact.wanted,
         "at_once": fact.at_once,
         "access": fact.access.value,
-        "by_hand": list(fact.by_hand),
+        "manual_steps": list(fact.manual_steps),
     }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from vsphere_ml.cli.views.layout.columns import Columns
-    from vsphere_ml.core.rules.rule import Breach, Rule
+    from vsphere_ml.core.rules.rule import Rule, RuleViolation
 
 _SHOWN = 8  # nodes of a rule
 STYLES = {"error": "red", "warning": "yellow", "info": "dim"}
@@ -27,7 +27,7 @@ def table(rules: Iterable[Rule]) -> Columns:
     return aligned(
         TITLES,
         (
-            (str(rule.number), rule.id, (rule.severity, STYLES[rule.severity]), rule.versions, rule.says)
+            (str(rule.number), rule.id, (rule.severity, STYLES[rule.severity]), rule.versions, rule.summary)
             for rule in rules
         ),
     )
@@ -37,9 +37,9 @@ def text(rule: Rule) -> Text:
     """Return a rule in full."""
     return lines(
         line((rule.id, "bold"), f" (rule {rule.number}, ", (rule.severity, STYLES[rule.severity]), ")"),
-        line(f"says      {rule.says}"),
+        line(f"says      {rule.summary}"),
         line(f"versions  {rule.versions}"),
-        line(f"kept      {rule.kept}"),
+        line(f"enforced  {rule.enforced_by}"),
         *(line("source    " if at == 0 else "          ", source) for at, source in enumerate(_sources(rule))),
     )
 
@@ -50,14 +50,14 @@ def data(rule: Rule) -> dict[str, Any]:
         "id": rule.id,
         "number": rule.number,
         "severity": rule.severity.value,
-        "says": rule.says,
+        "summary": rule.summary,
         "versions": rule.versions,
-        "kept": rule.kept,
+        "enforced_by": rule.enforced_by,
         "sources": list(_sources(rule)),
     }
 
 
-def diagnostic_lines(diagnostics: Iterable[Breach]) -> Iterator[Text]:
+def diagnostic_lines(diagnostics: Iterable[RuleViolation]) -> Iterator[Text]:
     """Yield a line for each rule that is broken."""
     for each in diagnostics:
         severity = (f"{each.severity}: ", STYLES[each.severity])
@@ -71,7 +71,7 @@ def _some(nodes: Sequence[str]) -> str:
     )
 
 
-def broken_data(diagnostics: Iterable[Breach]) -> list[dict[str, Any]]:
+def broken_data(diagnostics: Iterable[RuleViolation]) -> list[dict[str, Any]]:
     return [
         {"rule": each.rule, "severity": each.severity.value, "nodes": list(each.nodes), "message": each.words}
         for each in diagnostics

@@ -90,7 +90,7 @@ def html(inventory: Inventory) -> str:
 
 
 def _body(inventory: Inventory) -> Iterator[str]:
-    hosts = [host for host in inventory.hosts if host.gpus or host.nics or host.whole_gpus]
+    hosts = [host for host in inventory.hosts if host.gpus or host.nics or host.passthrough_gpus]
     vms = {vm.ref: vm for vm in inventory.vms}
     chips = {host.ref: _chips(host, vms) for host in hosts}
     use = Counter(owner for host in hosts for chip in _gpus(host, chips[host.ref]) for owner in _owners_or_state(chip))

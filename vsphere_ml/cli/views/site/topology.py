@@ -36,7 +36,7 @@ LEGEND = "green: free · amber: gives vGPUs to somebody, or is somebody's whole 
 def svg(inventory: Inventory) -> str:
     """Return a self-contained SVG picture of the hosts that have GPUs or fast NICs."""
     names = tables.names(inventory)
-    hosts = [_host(host, names) for host in inventory.hosts if host.gpus or host.nics or host.whole_gpus]
+    hosts = [_host(host, names) for host in inventory.hosts if host.gpus or host.nics or host.passthrough_gpus]
     title = Box(title=f"{inventory.about}, data centre {inventory.datacenter}", kind="host", lines=(LEGEND,))
     drawing = boxes.stack_boxes([title, *hosts])
     width, height = drawing.width + 2, drawing.height + 2
@@ -59,7 +59,7 @@ def _host(host: Host, names: tables.Names) -> Box:
         for node in host.numa
     ]
     if lost := {at: leaf for at, leaf in leaves.items() if host.numa_of(at) is None}:
-        nodes.append(Box(title="NUMA node not told", kind="numa", inside=_boxes_below(host, lost)))
+        nodes.append(Box(title="NUMA node unknown", kind="numa", inside=_boxes_below(host, lost)))
     about = f"ESXi {host.version}, {host.cpu_vendor}, {host.cores} cores, {host.memory}, {tables.state(host)}"
     groups = tuple(f"device group {group.name}" for group in host.groups)
     return Box(title=host.name, kind="host", lines=(about, *groups), inside=tuple(nodes))

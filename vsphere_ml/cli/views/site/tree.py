@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def text(inventory: Inventory) -> RenderableType:
     """Return one tree a host that has GPUs or fast NICs."""
     vms = tables.names(inventory)
-    trees = [_host(host, vms) for host in inventory.hosts if host.gpus or host.nics or host.whole_gpus]
+    trees = [_host(host, vms) for host in inventory.hosts if host.gpus or host.nics or host.passthrough_gpus]
     return Group(*trees) if trees else line("no host has a GPU")
 
 
@@ -32,7 +32,7 @@ def _host(host: Host, vms: tables.Names) -> Tree:
     for node in host.numa:
         _hang(root.add(_numa(node)), host, {at: end for at, end in ends.items() if at in node.pci})
     if unknown := {at: end for at, end in ends.items() if host.numa_of(at) is None}:
-        _hang(root.add(line(("NUMA node not told", "yellow"))), host, unknown)
+        _hang(root.add(line(("NUMA node unknown", "yellow"))), host, unknown)
     if host.groups:
         branch = root.add(line(("device groups", "bold")))
         for group in host.groups:

@@ -42,7 +42,7 @@ class HostCandidates:
     reasons: tuple[Reason, ...] = ()
 
 
-def offer(
+def list_candidates(
     capacity: HostCapacity,
     requirements: NodeRequirements,
     api_version: str,
@@ -75,16 +75,16 @@ def offer(
 
 def _weigh_candidate(capacity: HostCapacity, option: NodeCandidate, kinds: frozenset[HostConfigKind]) -> NodeCandidate:
     """Return an option with what it costs: what the host must be given first, and which free GPUs it takes apart."""
-    breaks, leaves = capacity.broken_by(option.gpus), capacity.left_beside(option.gpus)
-    return replace(option, breaks=breaks, leaves=leaves, lacks=kinds)
+    breaks, leaves = capacity.broken_by(option.gpus), capacity.left_in_group(option.gpus)
+    return replace(option, breaks=breaks, leaves=leaves, prerequisites=kinds)
 
 
-def nearness(option: NodeCandidate) -> PairDistance:
+def pair_distance(option: NodeCandidate) -> PairDistance:
     """Return how good an option's devices are, whatever their names.
 
     Those that need nothing of the host come first, then by group, near each other, on one NUMA node.
     """
-    return len(option.lacks), _PAIRING_ORDER[option.pairing], rank(option.locality), option.numa_node is None
+    return len(option.prerequisites), _PAIRING_ORDER[option.pairing], rank(option.locality), option.numa_node is None
 
 
 def preference(option: NodeCandidate) -> Preference:
@@ -93,7 +93,7 @@ def preference(option: NodeCandidate) -> Preference:
     Between the two, GPUs of groups that are broken already go first, so that the largest free group stays whole.
     Which GPU backs a vGPU is ESXi's choice at power-on; the lowest free address is our guess, and keeps plans stable.
     """
-    return nearness(option), option.breaks, option.leaves, option.gpus, option.nics
+    return pair_distance(option), option.breaks, option.leaves, option.gpus, option.nics
 
 
 def _pair_kinds(
@@ -234,7 +234,7 @@ def _pairs(
     elif not functions:
         words = f"no function of a {requirements.model} is free"
         yield (
-            _not_whole(capacity, ports, words)
+            _refuse_passthrough(capacity, ports, words)
             if requirements.nic.traits.only_physical
             else _used_up(capacity, ports, words)
         )
@@ -340,14 +340,14 @@ def _used_up(capacity: HostCapacity, ports: Sequence[NicPort], words: str) -> Re
     return Reason(RejectReason.NIC, f"{words}: {', '.join(_state(capacity, nic) for nic in ports)}", rule)
 
 
-def _not_whole(capacity: HostCapacity, ports: Sequence[NicPort], words: str) -> Reason:
+def _refuse_passthrough(capacity: HostCapacity, ports: Sequence[NicPort], words: str) -> Reason:
     rule = "" if any(nic.passthrough for nic in ports) else "host-passthrough"
     return Reason(
-        RejectReason.NIC, f"{words} as a whole: {', '.join(_state_whole(capacity, nic) for nic in ports)}", rule
+        RejectReason.NIC, f"{words} as a whole: {', '.join(_passthrough_state(capacity, nic) for nic in ports)}", rule
     )
 
 
-def _state_whole(capacity: HostCapacity, nic: NicPort) -> str:
+def _passthrough_state(capacity: HostCapacity, nic: NicPort) -> str:
     if nic.passthrough or nic.address in capacity.holders:
         return _state(capacity, nic)
     if nic.switch:

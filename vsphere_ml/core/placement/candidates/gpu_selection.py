@@ -90,7 +90,7 @@ def gpu_kind(capacity: HostCapacity, address: PciAddress) -> Hashable:
             ((each.memory, each.graphics_type, each.vgpu_mode) for each in host.gpus if each.address == address), None
         )
         pair = sorted(each.address for each in host.gpus).index(address) // PAIR if shared else None
-        given = next(((each.active, each.label) for each in host.whole_gpus if each.address == address), None)
+        given = next(((each.active, each.label) for each in host.passthrough_gpus if each.address == address), None)
         board = (function.vendor, function.device) if function is not None else None
         capacity.gpu_kinds[address] = board, shared, pair, given, host.numa_of(address), bridges(host, address)
     return capacity.gpu_kinds[address]
@@ -137,7 +137,7 @@ def _places(capacity: HostCapacity, requirements: NodeRequirements, near: PciAdd
 
 
 def _is_unsliced(capacity: HostCapacity, gpu: Gpu, profile: ProfileName) -> bool:
-    missing = HostConfigKind.MIG in vgpus.lacks(capacity.host, (gpu.address,), profile)
+    missing = HostConfigKind.MIG in vgpus.missing_prerequisites(capacity.host, (gpu.address,), profile)
     return missing and not capacity.shares.get(gpu.address)
 
 

@@ -27,21 +27,23 @@ def of_host(capacity: HostCapacity, requirements: NodeRequirements, option: Node
 
 def refusal(capacity: HostCapacity, requirements: NodeRequirements, kinds: frozenset[HostConfigKind]) -> Reason | None:
     """Return why a host cannot be given what lacks: it would have to be rebooted under VMs of others."""
-    if not capacity.strangers:
+    if not capacity.foreign_vms:
         return None
     rebooted = sorted(kind for kind in kinds if _takes_reboot(kind, capacity, requirements))
     if not rebooted:
         return None
-    words = f"must be rebooted for {', '.join(rebooted)}, and VMs of others run there: {', '.join(capacity.strangers)}"
-    return Reason(RejectReason.STRANGERS, words)
+    words = (
+        f"must be rebooted for {', '.join(rebooted)}, and VMs of others run there: {', '.join(capacity.foreign_vms)}"
+    )
+    return Reason(RejectReason.FOREIGN_VMS, words)
 
 
 def _missing_kinds(
     capacity: HostCapacity, requirements: NodeRequirements, option: NodeCandidate
 ) -> Iterator[HostConfigKind]:
     if isinstance(requirements.gpu, ProfileName):
-        yield from vgpus.lacks(capacity.host, option.gpus, requirements.gpu)
-    elif any(each.address in option.gpus and not each.active for each in capacity.host.whole_gpus):
+        yield from vgpus.missing_prerequisites(capacity.host, option.gpus, requirements.gpu)
+    elif any(each.address in option.gpus and not each.active for each in capacity.host.passthrough_gpus):
         yield HostConfigKind.PASSTHROUGH
     done = capacity.host.pvrdma
     if requirements.nic.traits.paravirtual and not (done and done.vmknic and done.firewall):

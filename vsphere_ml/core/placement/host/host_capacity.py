@@ -38,7 +38,7 @@ class NodeCandidate:
     nic_by: ComponentKind | None = None
     group: DeviceGroup | None = None
     numa_node: int | None = None
-    lacks: frozenset[HostConfigKind] = frozenset()  # what the host must be given first
+    prerequisites: frozenset[HostConfigKind] = frozenset()  # what the host must be given first
     breaks: int = 0  # how many GPUs the largest wholly free group has that these are taken from
     leaves: int = 0  # GPUs that stay wholly free beside these, under the same bridges
     locality: Locality
@@ -76,7 +76,7 @@ class HostCapacity:
     functions: dict[PciAddress, int]  # virtual functions left, by physical function
     ready: HostConfigSpec = field(default_factory=HostConfigSpec)  # what may be changed on the host
     unset: bool = False  # the NICs' drivers have other options than RoCE is to have; False where nobody asks
-    strangers: tuple[str, ...] = ()  # VMs of others that run there; only looked for where something may be changed
+    foreign_vms: tuple[str, ...] = ()  # VMs of others that run there; only looked for where something may be changed
     promised: Mapping[PciAddress, int] = field(default_factory=dict)  # of `functions`: those that do not exist yet
     nodes: int = 0
     left_out: int = 0  # nodes of the cluster that are left as they are
@@ -101,9 +101,9 @@ class HostCapacity:
     @property
     def gpus(self) -> tuple[PciAddress, ...]:
         """Every GPU of the host, whether it gives vGPUs or is handed through whole."""
-        return *(gpu.address for gpu in self.host.gpus), *(gpu.address for gpu in self.host.whole_gpus)
+        return *(gpu.address for gpu in self.host.gpus), *(gpu.address for gpu in self.host.passthrough_gpus)
 
-    def left_beside(self, gpus: Iterable[PciAddress]) -> int:
+    def left_in_group(self, gpus: Iterable[PciAddress]) -> int:
         """Return how many GPUs would stay wholly free under the bridges of these, so that a group of them is broken."""
         opened: frozenset[PciAddress] = frozenset().union(*(self.neighbours.get(gpu, frozenset()) for gpu in gpus))
         return sum(map(self._is_free, opened.difference(gpus)))
@@ -152,7 +152,7 @@ class HostCapacity:
                 self.functions[nic] += sign
 
 
-def rooms(
+def host_capacities(
     hosts: Iterable[Host],
     vms: Iterable[Vm],
     ours: Mapping[VmRef, Vm],
@@ -172,12 +172,13 @@ def rooms(
         if vm.host is not None and vm.powered_on:
             held = vm.settings.memory_reservation if vm.settings else vm.memory
             given_back[vm.host] = given_back.get(vm.host, 0) + held
-    there = _strangers(vms, own | _migrated_vms(hosts, vms, asked, automated)) if asked else {}
+    there = _foreign_vms(vms, own | _migrated_vms(hosts, vms, asked, automated)) if asked else {}
     found = {
-        host.ref: _room(host, order, given_back.get(host.ref, 0), own, names, asked) for order, host in enumerate(hosts)
+        host.ref: _host_capacity(host, order, given_back.get(host.ref, 0), own, names, asked)
+        for order, host in enumerate(hosts)
     }
     for ref, capacity in found.items():
-        capacity.strangers = tuple(there.get(ref, ()))
+        capacity.foreign_vms = tuple(there.get(ref, ()))
     return found
 
 
@@ -194,12 +195,12 @@ def _migrated_vms(
 
 def _device_holders(host: Host) -> Iterator[VmRef | None]:
     yield from (use.vm for gpu in host.gpus for use in gpu.used_by)
-    yield from (gpu.held_by for gpu in host.whole_gpus)
+    yield from (gpu.held_by for gpu in host.passthrough_gpus)
     for nic in host.nics:
         yield from (nic.held_by, *nic.vf_holders)
 
 
-def _strangers(vms: Iterable[Vm], ours: frozenset[VmRef]) -> dict[HostRef, list[str]]:
+def _foreign_vms(vms: Iterable[Vm], ours: frozenset[VmRef]) -> dict[HostRef, list[str]]:
     """Return the VMs that run on each host and are nobody's of this cluster; vCenter moves its own agents by itself."""
     found: dict[HostRef, list[str]] = {}
     for vm in vms:
@@ -208,7 +209,7 @@ def _strangers(vms: Iterable[Vm], ours: frozenset[VmRef]) -> dict[HostRef, list[
     return found
 
 
-def _room(  # noqa: PLR0917
+def _host_capacity(  # noqa: PLR0917
     host: Host, order: int, given_back: int, own: frozenset[VmRef], names: Mapping[VmRef, str], ready: HostConfigSpec
 ) -> HostCapacity:
     promised = {nic.address: _promised_functions(nic, own, ready) for nic in host.nics} if ready else {}
@@ -223,7 +224,7 @@ def _room(  # noqa: PLR0917
                 else:
                     more = (VgpuUse(profile, whose),) * use.count
                     shares[gpu.address] = (*shares.get(gpu.address, ()), *more)
-    entire: tuple[NicPort | DirectPathGpu, ...] = (*host.nics, *host.whole_gpus)
+    entire: tuple[NicPort | DirectPathGpu, ...] = (*host.nics, *host.passthrough_gpus)
     for address, holder in ((each.address, each.held_by) for each in entire):
         if holder is not None and holder not in own:
             holders[address] = f'used by vm "{names.get(holder, holder)}"'
@@ -246,7 +247,7 @@ def _room(  # noqa: PLR0917
 def _neighbours(host: Host) -> dict[PciAddress, frozenset[PciAddress]]:
     """Return, for each GPU, those under the same bridge; of the same NUMA node where the host tells no bridge."""
     under: dict[object, set[PciAddress]] = {}
-    for address in {*(gpu.address for gpu in host.gpus), *(gpu.address for gpu in host.whole_gpus)}:
+    for address in {*(gpu.address for gpu in host.gpus), *(gpu.address for gpu in host.passthrough_gpus)}:
         above = bridges(host, address)
         under.setdefault(above[0] if above else host.numa_of(address), set()).add(address)
     return {address: frozenset(group) for group in under.values() for address in group}

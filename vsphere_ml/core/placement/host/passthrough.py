@@ -40,7 +40,7 @@ def matching_gpus(host: Host, wanted: PassthroughGpu) -> list[DirectPathGpu]:
     """Return a host's GPUs of the wanted kind and hardware label."""
     return [
         gpu
-        for gpu in host.whole_gpus
+        for gpu in host.passthrough_gpus
         if (gpu.vendor, gpu.device) == (wanted.vendor, wanted.device)
         and (not wanted.label or gpu.label == wanted.label)
         and (not wanted.only or gpu.address in wanted.only)
@@ -49,7 +49,7 @@ def matching_gpus(host: Host, wanted: PassthroughGpu) -> list[DirectPathGpu]:
 
 def _other_labels(host: Host, wanted: PassthroughGpu) -> tuple[str, ...]:
     """Return what GPUs of the wanted kind are labelled, when none has the wanted label."""
-    there = [gpu for gpu in host.whole_gpus if (gpu.vendor, gpu.device) == (wanted.vendor, wanted.device)]
+    there = [gpu for gpu in host.passthrough_gpus if (gpu.vendor, gpu.device) == (wanted.vendor, wanted.device)]
     if not wanted.label or any(gpu.label == wanted.label for gpu in there):
         return ()
     return tuple(sorted({f"`{gpu.label}`" if gpu.label else "one without a label" for gpu in there}))

@@ -45,11 +45,11 @@ def vgpu_reasons(host: Host, profile: ProfileName, count: int, ready: HostConfig
         yield Reason(RejectReason.PROFILE, f"ESXi {host.version} has no {profile}, {since} needed", "new-mig-profiles")
     if host.vgpu_manager == "":
         yield Reason(RejectReason.MANAGER, "NVIDIA's vGPU manager is not installed")
-    elif find_profile(profile, host.profiles) is None and not _would_offer(host, profile, ready):
-        yield Reason(RejectReason.PROFILE, f"does not offer {profile}; {_offers(host)}")
+    elif find_profile(profile, host.profiles) is None and not _would_support(host, profile, ready):
+        yield Reason(RejectReason.PROFILE, f"does not offer {profile}; {_supports(host)}")
 
 
-def _would_offer(host: Host, profile: ProfileName, ready: HostConfigSpec) -> bool:
+def _would_support(host: Host, profile: ProfileName, ready: HostConfigSpec) -> bool:
     """Return whether a host that lists other profiles, or none, has GPUs that give this one once they are set up."""
     there = suitable_gpus(host, profile)
     shared = HostConfigKind.GRAPHICS in ready.kinds and not host.profiles
@@ -102,7 +102,7 @@ def spare_vgpus(capacity: HostCapacity, gpu: Gpu, profile: ProfileName) -> int:
     return gpu_capacity.left(profile, profiles, mode, capacity.host.profiles)
 
 
-def lacks(host: Host, gpus: Iterable[PciAddress], profile: ProfileName) -> Iterator[HostConfigKind]:
+def missing_prerequisites(host: Host, gpus: Iterable[PciAddress], profile: ProfileName) -> Iterator[HostConfigKind]:
     """Yield what these GPUs must be given before they give vGPUs of a profile."""
     there = {gpu.address: gpu for gpu in host.gpus}
     sliced = profile.mig_slices is not None
@@ -123,7 +123,7 @@ def framebuffer(profile: ProfileName) -> int:
 def _free(profile: ProfileName, counts: list[int]) -> str:
     if profile.is_full:
         return f"{sum(counts)} of {len(counts)} GPUs free"
-    return f"room for {sum(counts)} more {profile} on {len(counts)} GPUs"
+    return f"{sum(counts)} more {profile} on {len(counts)} GPUs"
 
 
 def _holder_text(capacity: HostCapacity, gpu: Gpu, profile: ProfileName) -> str:
@@ -157,7 +157,7 @@ def _rule(gpus: list[Gpu], profile: ProfileName) -> str:
     return "mig-or-time-sliced" if gpus and any(other) else ""
 
 
-def _offers(host: Host) -> str:
+def _supports(host: Host) -> str:
     names = [profile.name for profile in host.profiles]
     if not names:
         return "it offers no vGPU profile"

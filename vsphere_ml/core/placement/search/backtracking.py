@@ -36,9 +36,9 @@ class SearchResult(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    crowd: NodeClass
+    node_class: NodeClass
     node: NodeSpec
-    room: HostCapacity
+    capacity: HostCapacity
     option: NodeCandidate
 
 
@@ -47,8 +47,8 @@ class BacktrackingSearch:
     """One walk over a table whose offers are of `every` candidate. Where it fails, no node has been placed."""
 
     table: PlacementState
-    crowds: Sequence[NodeClass]
-    likeness: HostSignature
+    node_classes: Sequence[NodeClass]
+    signatures: HostSignature
     tries: int  # choices before it gives up
     _places: dict[int, int] = field(default_factory=dict)  # at most, of each crowd over all rooms
     _alike: dict[int, dict[tuple[int, Hashable], set[int]]] = field(default_factory=dict)  # rooms of each crowd
@@ -59,16 +59,18 @@ class BacktrackingSearch:
     _before: dict[int, Hashable] = field(default_factory=dict)  # likeness of each room in use when the walk began
 
     def __post_init__(self) -> None:
-        for node_class in self.crowds:
+        for node_class in self.node_classes:
             self._places[node_class.rank] = 0
             self._alike[node_class.rank] = {}
         for capacity in {
-            order: capacity for node_class in self.crowds for order, capacity in node_class.rooms.items()
+            order: capacity
+            for node_class in self.node_classes
+            for order, capacity in node_class.host_capacities.items()
         }.values():
             self._come(capacity)
 
     def run(self) -> SearchResult:
-        if not self.crowds:
+        if not self.node_classes:
             return SearchResult.PLACED
         if not self._hopeful() or not self._enough():
             return SearchResult.NONE
@@ -94,7 +96,7 @@ class BacktrackingSearch:
     def _go_on(self, step: _Step) -> SearchResult | None:
         """Make a choice, and stay with it unless no way leads on from there."""
         self._forth(step)
-        if not any(node_class.waiting for node_class in self.crowds):
+        if not any(node_class.waiting for node_class in self.node_classes):
             return SearchResult.PLACED
         if self._hopeful() and self._state() not in self._dead:
             self._levels.append(self._choices())
@@ -103,14 +105,19 @@ class BacktrackingSearch:
         return None
 
     def _hopeful(self) -> bool:
-        return all(self._slack(node_class) >= 0 for node_class in self.crowds)
+        return all(self._slack(node_class) >= 0 for node_class in self.node_classes)
 
     def _enough(self) -> bool:
         """Return whether all rooms together have what all who wait need of what every crowd takes."""
-        capacities = {order: capacity for node_class in self.crowds for order, capacity in node_class.rooms.items()}
+        capacities = {
+            order: capacity
+            for node_class in self.node_classes
+            for order, capacity in node_class.host_capacities.items()
+        }
         have = [sum(parts) for parts in zip(*(left(capacity) for capacity in capacities.values()), strict=True)]
         asked = [
-            [len(node_class.waiting) * each for each in least_needs(node_class.wish)] for node_class in self.crowds
+            [len(node_class.waiting) * each for each in least_needs(node_class.requirements)]
+            for node_class in self.node_classes
         ]
         return all(sum(need) <= has for need, has in zip(zip(*asked, strict=True), have, strict=True))
 
@@ -120,13 +127,13 @@ class BacktrackingSearch:
     def _choices(self) -> Iterator[_Step]:
         """Return the choices of the crowd with the least room to spare, best first: as `Table.best` would rank them."""
         node_class = min(
-            (each for each in self.crowds if each.waiting), key=lambda each: (self._slack(each), each.rank)
+            (each for each in self.node_classes if each.waiting), key=lambda each: (self._slack(each), each.rank)
         )
         node = node_class.waiting[-1]
         found = [
             ((self.table.liking(capacity, option), capacity.order, preference(option)), capacity, option)
             for capacity in self._unlike(node_class)
-            for option in self.table.offer(node, capacity).options
+            for option in self.table.candidates(node, capacity).options
         ]
         found.sort(key=itemgetter(0))
         return (_Step(node_class, node, capacity, option) for _, capacity, option in found)
@@ -138,53 +145,53 @@ class BacktrackingSearch:
         firsts = {key: min(orders) for key, orders in known.items() if orders}
         for toward, like in sorted(firsts, key=lambda key: (key[0], firsts[key])):
             if like not in seen:
-                yield node_class.rooms[firsts[toward, like]]
+                yield node_class.host_capacities[firsts[toward, like]]
             seen.add(like)
 
     def _forth(self, step: _Step) -> None:
-        self._before.setdefault(step.room.order, self.likeness.of(step.room))
-        self._go(step.room)
-        step.crowd.waiting.pop()
-        self.table.take(step.node, step.room, step.option)
-        self._come(step.room)
+        self._before.setdefault(step.capacity.order, self.signatures.of(step.capacity))
+        self._go(step.capacity)
+        step.node_class.waiting.pop()
+        self.table.take(step.node, step.capacity, step.option)
+        self._come(step.capacity)
         self._path.append(step)
 
     def _back(self) -> None:
         step = self._path.pop()
-        self._go(step.room)
+        self._go(step.capacity)
         self.table.give(step.node)
-        step.crowd.waiting.append(step.node)
-        self._come(step.room)
+        step.node_class.waiting.append(step.node)
+        self._come(step.capacity)
 
     def _come(self, capacity: HostCapacity) -> None:
         """Count a room, as it is now, among those of every crowd that it has places for."""
         key = self._key(capacity)
-        for node_class in self.crowds:
-            if capacity.order in node_class.rooms and (places := self._in(capacity, node_class)):
+        for node_class in self.node_classes:
+            if capacity.order in node_class.host_capacities and (places := self._in(capacity, node_class)):
                 self._places[node_class.rank] += places
                 self._alike[node_class.rank].setdefault(key, set()).add(capacity.order)
 
     def _go(self, capacity: HostCapacity) -> None:
         """Count a room no more, before something in it changes."""
         key = self._key(capacity)
-        for node_class in self.crowds:
-            if capacity.order in node_class.rooms and (places := self._in(capacity, node_class)):
+        for node_class in self.node_classes:
+            if capacity.order in node_class.host_capacities and (places := self._in(capacity, node_class)):
                 self._places[node_class.rank] -= places
                 self._alike[node_class.rank][key].discard(capacity.order)
 
     def _key(self, capacity: HostCapacity) -> tuple[int, Hashable]:
-        return self.table.toward * capacity.nodes, self.likeness.of(capacity)
+        return self.table.toward * capacity.nodes, self.signatures.of(capacity)
 
     def _in(self, capacity: HostCapacity, node_class: NodeClass) -> int:
         """Return how many of a crowd a room could take at most."""
-        key = (node_class.rank, self.likeness.of(capacity))
+        key = (node_class.rank, self.signatures.of(capacity))
         if key not in self._most:
-            some = bool(self.table.offer(node_class.like, capacity).options)
-            self._most[key] = most_nodes(capacity, node_class.wish, lenient=self.table.lenient) if some else 0
+            some = bool(self.table.candidates(node_class.like, capacity).options)
+            self._most[key] = most_nodes(capacity, node_class.requirements, lenient=self.table.lenient) if some else 0
         return self._most[key]
 
     def _state(self) -> Hashable:
         """Return what tells this state from others: who waits, and how many rooms became what."""
-        capacities = {step.room.order: step.room for step in self._path}
-        became = Counter((self._before[order], self.likeness.of(capacity)) for order, capacity in capacities.items())
-        return tuple(len(node_class.waiting) for node_class in self.crowds), frozenset(became.items())
+        capacities = {step.capacity.order: step.capacity for step in self._path}
+        became = Counter((self._before[order], self.signatures.of(capacity)) for order, capacity in capacities.items())
+        return tuple(len(node_class.waiting) for node_class in self.node_classes), frozenset(became.items())

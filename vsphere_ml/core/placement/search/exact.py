@@ -14,7 +14,7 @@ from vsphere_ml.core.placement.search.backtracking import BacktrackingSearch, Se
 from vsphere_ml.core.placement.search.bin_packing import Bundle, OutOfTriesError, cover
 from vsphere_ml.core.placement.search.host_loads import FeasibleLoads
 from vsphere_ml.core.placement.search.host_signature import HostSignature
-from vsphere_ml.core.placement.search.node_classes import NodeClass, crowds_of
+from vsphere_ml.core.placement.search.node_classes import NodeClass, list_node_classes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,22 +34,24 @@ class Search:
 
     table: PlacementState
     nodes: Sequence[NodeSpec]  # that have no placement, the hardest to place first
-    crowds: list[NodeClass] = field(init=False)
-    _rooms: list[HostCapacity] = field(init=False)
-    _likeness: HostSignature = field(init=False)
+    node_classes: list[NodeClass] = field(init=False)
+    _capacities: list[HostCapacity] = field(init=False)
+    _signatures: HostSignature = field(init=False)
     _loads: FeasibleLoads = field(init=False)
     _bins: list[list[Bundle]] | None = None  # what each room can hold
 
     def __post_init__(self) -> None:
-        self.crowds = crowds_of(self.table, self.nodes)
-        self._rooms = list(
-            {at: capacity for node_class in self.crowds for at, capacity in node_class.rooms.items()}.values()
+        self.node_classes = list_node_classes(self.table, self.nodes)
+        self._capacities = list(
+            {
+                at: capacity for node_class in self.node_classes for at, capacity in node_class.host_capacities.items()
+            }.values()
         )
-        self._likeness = HostSignature({node.host for node in self.table.spec.nodes if node.host is not None})
-        self._loads = FeasibleLoads(self.table, self.crowds, self._likeness, QUESTIONS)
+        self._signatures = HostSignature({node.host for node in self.table.spec.nodes if node.host is not None})
+        self._loads = FeasibleLoads(self.table, self.node_classes, self._signatures, QUESTIONS)
 
     def run(self) -> SearchResult:
-        verdict = BacktrackingSearch(self.table, self.crowds, self._likeness, STEPS).run()
+        verdict = BacktrackingSearch(self.table, self.node_classes, self._signatures, STEPS).run()
         return self._exact() if verdict is SearchResult.GAVE_UP else verdict
 
     def undo(self) -> None:
@@ -68,29 +70,29 @@ class Search:
     def _walk_proves(self, counts: Sequence[int]) -> bool:
         fewer = [
             replace(node_class, waiting=node_class.waiting[:count])
-            for node_class, count in zip(self.crowds, counts, strict=True)
+            for node_class, count in zip(self.node_classes, counts, strict=True)
         ]
         verdict = BacktrackingSearch(
-            self.table, [node_class for node_class in fewer if node_class.waiting], self._likeness, STEPS // 50
+            self.table, [node_class for node_class in fewer if node_class.waiting], self._signatures, STEPS // 50
         ).run()
         self.undo()
         return verdict is SearchResult.NONE
 
     def _exact(self) -> SearchResult:
         try:
-            found = self._cover(tuple(len(node_class.waiting) for node_class in self.crowds), TRIES)
+            found = self._cover(tuple(len(node_class.waiting) for node_class in self.node_classes), TRIES)
         except OutOfTriesError:
             return SearchResult.GAVE_UP
         if found is None:
             return SearchResult.NONE
-        for capacity, load in zip(self._rooms, found, strict=True):
+        for capacity, load in zip(self._capacities, found, strict=True):
             for node_class, option in self._loads.assignments(capacity, load):
                 self.table.take(node_class.waiting.pop(), capacity, option)
         return SearchResult.PLACED
 
     def _cover(self, demand: Bundle, tries: int) -> list[Bundle] | None:
         if self._bins is None:
-            self._bins = [self._loads.of(capacity) for capacity in self._rooms]
-        by_gpus = tuple(node_class.wish.gpus for node_class in self.crowds)
-        by_memory = tuple(node_class.wish.memory for node_class in self.crowds)
+            self._bins = [self._loads.of(capacity) for capacity in self._capacities]
+        by_gpus = tuple(node_class.requirements.gpus for node_class in self.node_classes)
+        by_memory = tuple(node_class.requirements.memory for node_class in self.node_classes)
         return cover(demand, self._bins, [by_gpus, by_memory], tries)

@@ -22,16 +22,16 @@ class FeasibleLoads:
     """Finds the loads of rooms by filling them in every way; rooms that are alike are filled once."""
 
     table: PlacementState
-    crowds: Sequence[NodeClass]
-    likeness: HostSignature
+    node_classes: Sequence[NodeClass]
+    signatures: HostSignature
     tries: int  # questions to rooms: what each crowd could have there now
     _known: dict[Hashable, list[Bundle]] = field(default_factory=dict)
 
     def of(self, capacity: HostCapacity) -> list[Bundle]:
         """Return the largest loads, each a count for every crowd; OutOfTriesError when there are too many to see."""
-        like = self.likeness.of(capacity)
+        like = self.signatures.of(capacity)
         if like not in self._known:
-            self.tries -= len(self.crowds)
+            self.tries -= len(self.node_classes)
             if self.tries < 0:
                 raise OutOfTriesError
             self._known[like] = maximal_bundles(self._filled(capacity))
@@ -42,11 +42,11 @@ class FeasibleLoads:
         left = load
         while any(left):
             node_class, option = next(self._first(capacity, left))
-            left = _take_one(left, self.crowds.index(node_class))
+            left = _take_one(left, self.node_classes.index(node_class))
             yield node_class, option
 
     def _first(self, capacity: HostCapacity, load: Bundle) -> Iterator[tuple[NodeClass, NodeCandidate]]:
-        for at, node_class in enumerate(self.crowds):
+        for at, node_class in enumerate(self.node_classes):
             for option in self._options(node_class, capacity) if load[at] else ():
                 with _place_one(capacity, node_class, option):
                     fits = any(all(map(int.__ge__, each, _take_one(load, at))) for each in self.of(capacity))
@@ -54,29 +54,33 @@ class FeasibleLoads:
                     yield node_class, option
 
     def _filled(self, capacity: HostCapacity) -> Iterator[Bundle]:
-        yield (0,) * len(self.crowds)
-        for at, node_class in enumerate(self.crowds):
+        yield (0,) * len(self.node_classes)
+        for at, node_class in enumerate(self.node_classes):
             seen: set[Hashable] = set()
             for option in self._options(node_class, capacity):
                 with _place_one(capacity, node_class, option):
-                    like = self.likeness.of(capacity)
+                    like = self.signatures.of(capacity)
                     loads = [] if like in seen else self.of(capacity)
                 seen.add(like)
                 yield from (_add_one(load, at) for load in loads)
 
     def _options(self, node_class: NodeClass, capacity: HostCapacity) -> tuple[NodeCandidate, ...]:
-        return self.table.offer(node_class.like, capacity).options if capacity.order in node_class.rooms else ()
+        return (
+            self.table.candidates(node_class.like, capacity).options
+            if capacity.order in node_class.host_capacities
+            else ()
+        )
 
 
 @contextmanager
 def _place_one(capacity: HostCapacity, node_class: NodeClass, option: NodeCandidate) -> Iterator[None]:
     """Let one more node of a crowd sit in a room, for as long as it takes to see what fits beside it."""
     name = f"{node_class.like.name} {capacity.nodes}"
-    capacity.take(name, node_class.wish, option)
+    capacity.take(name, node_class.requirements, option)
     try:
         yield
     finally:
-        capacity.give(name, node_class.wish, option)
+        capacity.give(name, node_class.requirements, option)
 
 
 def _add_one(load: Bundle, at: int) -> Bundle:

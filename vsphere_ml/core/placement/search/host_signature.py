@@ -58,7 +58,7 @@ def _left(capacity: HostCapacity) -> tuple[Hashable, ...]:
         frozenset(Counter(_gpus(capacity)).items()),
         frozenset(functions),
         frozenset(capacity.promised.items()),
-        bool(capacity.strangers),
+        bool(capacity.foreign_vms),
         capacity.grouped > 0,
         capacity.nodes > capacity.grouped,
     )
@@ -79,7 +79,7 @@ def _build_signature(host: Host) -> Hashable:
         memory_reserved=Bytes(0),
         pci={},
         gpus=tuple(replace(gpu, used_by=()) for gpu in host.gpus),
-        whole_gpus=tuple(replace(gpu, held_by=None, system_id="") for gpu in host.whole_gpus),
+        passthrough_gpus=tuple(replace(gpu, held_by=None, system_id="") for gpu in host.passthrough_gpus),
         nics=tuple(replace(nic, held_by=None, vf_holders=(), system_id="") for nic in host.nics),
     )
     # frozen values are hashable but for the mapping of functions

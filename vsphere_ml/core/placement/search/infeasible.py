@@ -70,13 +70,13 @@ def _smallest(search: Search) -> list[NodeSpec]:
     Of nodes that ask for the same only the number counts. A question that stays open counts as a cluster that fits, so
     that the part may then be larger than need be.
     """
-    counts = [len(node_class.waiting) for node_class in search.crowds]
+    counts = [len(node_class.waiting) for node_class in search.node_classes]
     for at in reversed(range(len(counts))) if len(counts) <= _MANY else ():
         counts[at] = _least_number(
             counts[at],
             lambda count: search.impossible([*counts[:at], count, *counts[at + 1 :]]),  # noqa: B023
         )
-    named = [node_class.waiting[::-1][:count] for node_class, count in zip(search.crowds, counts, strict=True)]
+    named = [node_class.waiting[::-1][:count] for node_class, count in zip(search.node_classes, counts, strict=True)]
     return [node for part in named for node in part]
 
 
@@ -109,17 +109,17 @@ def _shortages(table: PlacementState, nodes: Sequence[NodeSpec]) -> Iterator[str
 
 def _ask(table: PlacementState, node: NodeSpec) -> tuple[int, str | None]:
     """Return what is equal for nodes that ask for the same."""
-    return id(table.wishes[node.name]), node.host
+    return id(table.requirements[node.name]), node.host
 
 
 def _places(table: PlacementState, nodes: Sequence[NodeSpec]) -> str:
     """Return how many of equal nodes each host could take at most, and what limits it."""
-    requirements = table.wishes[nodes[0].name]
+    requirements = table.requirements[nodes[0].name]
     at: dict[str, tuple[int, str]] = {}
-    for capacity in table.rooms_for(nodes[0]):
+    for capacity in table.capacities_for(nodes[0]):
         limits = bounds.limits(capacity, requirements, lenient=table.lenient)
         least = min(limits, key=lambda name: limits[name])
-        at[capacity.host.name] = (limits[least] if table.offer(nodes[0], capacity).options else 0, least)
+        at[capacity.host.name] = (limits[least] if table.candidates(nodes[0], capacity).options else 0, least)
     there = sum(count for count, _ in at.values())
     if there >= len(nodes):
         return ""
@@ -129,9 +129,9 @@ def _places(table: PlacementState, nodes: Sequence[NodeSpec]) -> str:
 
 
 def _gpus(table: PlacementState, nodes: Sequence[NodeSpec]) -> Iterator[str]:
-    kinds = dict.fromkeys(table.wishes[node.name].gpu for node in nodes)
+    kinds = dict.fromkeys(table.requirements[node.name].gpu for node in nodes)
     for kind in kinds:
-        those = [node for node in nodes if table.wishes[node.name].gpu == kind]
+        those = [node for node in nodes if table.requirements[node.name].gpu == kind]
         need = sum(node.gpu.count for node in those)
         yield _shortage(table, those, f"× {kind}", need, bounds.gpus)
 
@@ -162,9 +162,9 @@ def _shortage(
     """Return that there is too little of a thing on the hosts that any of the nodes could be on; empty when enough."""
     there: dict[str, int] = {}
     for node in nodes:
-        for capacity in table.rooms_for(node):
-            if capacity.host.name not in there and table.offer(node, capacity).options:
-                there[capacity.host.name] = has(capacity, table.wishes[node.name])
+        for capacity in table.capacities_for(node):
+            if capacity.host.name not in there and table.candidates(node, capacity).options:
+                there[capacity.host.name] = has(capacity, table.requirements[node.name])
     have = sum(there.values())
     if have >= need:
         return ""

@@ -19,20 +19,26 @@ class NodeClass:
     """Nodes that ask for the same, and the rooms that they may be in."""
 
     like: NodeSpec  # any of them
-    wish: NodeRequirements
+    requirements: NodeRequirements
     waiting: list[NodeSpec]  # the next one last
-    rooms: dict[int, HostCapacity]  # by order
+    host_capacities: dict[int, HostCapacity]  # by order
     rank: int  # how early the hardness of its nodes puts it
 
 
-def crowds_of(table: PlacementState, nodes: Sequence[NodeSpec]) -> list[NodeClass]:
+def list_node_classes(table: PlacementState, nodes: Sequence[NodeSpec]) -> list[NodeClass]:
     """Return the crowds of nodes that are given the hardest to place first."""
     by_ask: dict[tuple[int, str | None], list[NodeSpec]] = {}
     for node in nodes:
-        by_ask.setdefault((id(table.wishes[node.name]), node.host), []).append(node)
-    return [_crowd(table, same, rank) for rank, same in enumerate(by_ask.values())]
+        by_ask.setdefault((id(table.requirements[node.name]), node.host), []).append(node)
+    return [_make_node_class(table, same, rank) for rank, same in enumerate(by_ask.values())]
 
 
-def _crowd(table: PlacementState, same: list[NodeSpec], rank: int) -> NodeClass:
-    capacities = {capacity.order: capacity for capacity in table.rooms_for(same[0])}
-    return NodeClass(like=same[0], wish=table.wishes[same[0].name], waiting=same[::-1], rooms=capacities, rank=rank)
+def _make_node_class(table: PlacementState, same: list[NodeSpec], rank: int) -> NodeClass:
+    capacities = {capacity.order: capacity for capacity in table.capacities_for(same[0])}
+    return NodeClass(
+        like=same[0],
+        requirements=table.requirements[same[0].name],
+        waiting=same[::-1],
+        host_capacities=capacities,
+        rank=rank,
+    )

@@ -21,7 +21,7 @@ class Ranking:
     What the heap holds of a room that has changed since is passed over, for the log has put the room in anew.
     """
 
-    rooms: Mapping[int, HostCapacity]
+    host_capacities: Mapping[int, HostCapacity]
     suits: Suits
     changed: Sequence[int]
     _heap: list[tuple[tuple[object, ...], int, int]] = field(init=False)
@@ -29,23 +29,23 @@ class Ranking:
 
     def __post_init__(self) -> None:
         self._read = len(self.changed)
-        self._heap = [entry for order in self.rooms if (entry := self._entry(order)) is not None]
+        self._heap = [entry for order in self.host_capacities if (entry := self._entry(order)) is not None]
         heapq.heapify(self._heap)
 
     def best(self) -> HostCapacity | None:
         """Return the room that suits best, the first among equals; None when none has a place."""
         for order in dict.fromkeys(self.changed[self._read :]):
-            if order in self.rooms and (entry := self._entry(order)) is not None:
+            if order in self.host_capacities and (entry := self._entry(order)) is not None:
                 heapq.heappush(self._heap, entry)
         self._read = len(self.changed)
         while self._heap:
             _, order, state = self._heap[0]
-            if state == self.rooms[order].state:
-                return self.rooms[order]
+            if state == self.host_capacities[order].state:
+                return self.host_capacities[order]
             heapq.heappop(self._heap)
         return None
 
     def _entry(self, order: int) -> tuple[tuple[object, ...], int, int] | None:
-        capacity = self.rooms[order]
+        capacity = self.host_capacities[order]
         key = self.suits(capacity)
         return None if key is None else (key, order, capacity.state)

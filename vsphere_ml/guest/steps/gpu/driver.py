@@ -59,7 +59,7 @@ class NvidiaDriver(Step):
         if self.kernel_modules and self._package:
             raise Wrong("kernel_modules", "is for a .run file; a .deb has modules of one kind")
         if not _VERSION.fullmatch(self.wanted):
-            raise Wrong("version", "is not told by the file's name; write it, such as 525.105.17")
+            raise Wrong("version", "cannot be read from the file's name; write it, such as 525.105.17")
 
     @property
     def wanted(self) -> str:
@@ -83,7 +83,7 @@ class NvidiaDriver(Step):
             {"version": VERSION} | modules | ({"package": packages_question([self._package])} if self._package else {})
         )
 
-    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         if not seen["version"].ok:
             return "no NVIDIA driver answers"
         if "package" in seen and (half := unfinished_install(self._package, seen["package"])):
@@ -118,7 +118,7 @@ class NvidiaDriver(Step):
                 timeout_s=3600,
             )
         shell.run("modprobe nvidia || :")
-        return StepNeed.REBOOT if self.lack(shell.ask(self.probes(facts)), facts) else StepNeed.NOTHING
+        return StepNeed.REBOOT if self.drift(shell.ask(self.probes(facts)), facts) else StepNeed.NOTHING
 
     def _check_branch(self, facts: GuestFacts) -> None:
         """Refuse before anything is asked or changed; `any_branch` is for those who know better.
@@ -163,6 +163,6 @@ def _without_nouveau(shell: Shell) -> None:
     """Keep the kernel's own driver off the GPU; where it is loaded already, it leaves at the reboot."""
     text = "blacklist nouveau\noptions nouveau modeset=0\n"
     blacklist = Content(path="/etc/modprobe.d/vsml-nouveau.conf", text=text)
-    if blacklist.lack(shell.ask({"file": blacklist.probe})["file"]):
+    if blacklist.drift(shell.ask({"file": blacklist.probe})["file"]):
         blacklist.put(shell)
         shell.run("test ! -x /usr/sbin/update-initramfs || update-initramfs -u")

@@ -59,10 +59,10 @@ class GpuDirect(Step):
         # The content of the note depends on the answers, so it is read as it is.
         return {**PROBES, **_PEERMEM.probes(facts), "note": f"cat {_NOTE}"}
 
-    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         chosen = gpudirect_method(seen)
-        if not chosen.dma_buf and (lack := _PEERMEM.lack(seen, facts)):
-            return f"{lack}; it is needed since {chosen.reason}"
+        if not chosen.dma_buf and (drift := _PEERMEM.drift(seen, facts)):
+            return f"{drift}; it is needed since {chosen.reason}"
         return None if seen["note"].out == _method_note(chosen) else f"{_NOTE} does not say {chosen.name}"
 
     def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:

@@ -54,12 +54,12 @@ class VgpuLicence(Step):
         asked = {name: content.probe for name, content in self._files(facts).items()}
         return asked | {"service": "systemctl is-enabled nvidia-gridd", "state": STATE}
 
-    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         if not facts.profile:
             return None
         for name, content in self._files(facts).items():
-            if lack := content.lack(seen[name]):
-                return lack
+            if drift := content.drift(seen[name]):
+                return drift
         if not seen["service"].ok:
             return "nvidia-gridd does not start at boot"
         return None if is_licensed(seen["state"]) else f"the licence state is `{state(seen['state'])}`"

@@ -45,7 +45,7 @@ class NcclTopology(Step):
         # The file's content depends on the answers, so it is read as it is.
         return {**_topology_questions(facts), "file": f"cat {q(self.path)}", "conf": block_probe(_CONF, _MARK)}
 
-    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         try:
             wanted = _text(seen, facts)
         except ValueError as error:

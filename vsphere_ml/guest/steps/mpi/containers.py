@@ -68,9 +68,9 @@ class ContainerSshd(Step):
         asked = {"container": f"docker inspect -f '{shape}' {NAME}", "shares": SHARES, "nccl": self._sees_nccl_files}
         return asked | ({"conf": self._conf.probe, "listening": self._listening} if self.port else {})
 
-    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
-        if self.port and (lack := self._conf.lack(seen["conf"])):
-            return lack
+    def drift(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
+        if self.port and (drift := self._conf.drift(seen["conf"])):
+            return drift
         running, _, digest = seen["container"].text.partition(" ")
         if running != "true":
             return f"container {NAME} does not run"

@@ -52,13 +52,13 @@ class Docker(Step):
         asked |= {"proxy": self._proxy(facts).probe} if facts.values.get("proxy") else {}
         return asked | ({"daemon": f"cat {_DAEMON}"} if self.registry_mirrors else {})
 
-    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         if not seen["server"].ok:
             return "Docker does not answer"
         if half := unfinished_install(self.package, seen["package"]):
             return half
-        if "proxy" in seen and (lack := self._proxy(facts).lack(seen["proxy"])):
-            return lack
+        if "proxy" in seen and (drift := self._proxy(facts).drift(seen["proxy"])):
+            return drift
         if "daemon" in seen and self._with_mirrors(_settings(seen["daemon"].out)) is not None:
             return f"{_DAEMON} names other registry mirrors"
         return None
@@ -118,7 +118,7 @@ class ContainerToolkit(Step):
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
         return {"installed": packages_question([_TOOLKIT]), "runtimes": "docker info -f '{{json .Runtimes}}'"}
 
-    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         if missing_packages([_TOOLKIT], seen["installed"]):
             return f"{_TOOLKIT} is not installed"
         return None if '"nvidia"' in seen["runtimes"].out else "Docker does not know the runtime nvidia"

@@ -50,7 +50,7 @@ class RegistryLogin(Step):
             "mark": f"cat {q(self._path)}",
         }
 
-    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         if not seen["entry"].ok:
             return f"Docker is not signed in to {self.registry}"
         return None if seen["mark"].out == self._mark(facts) else f"the sign-in to {self.registry} is an older one"
@@ -100,7 +100,7 @@ class ImagePull(Step):
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
         return {"image": f"docker image inspect -f '{{{{.Id}}}}' {q(self.image)}"}
 
-    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         return None if seen["image"].ok else f"image {self.image} is not there"
 
     def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:

@@ -52,12 +52,12 @@ class SshMesh(Step):
         blocks = {name: block_probe(f"{self._folder}/{name}", _mark(facts)) for name in self._blocks(facts)}
         return files | blocks | {"folder": f"stat -c '%a %U' -- {q(self._folder)}"}
 
-    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         if seen["folder"].text != f"700 {self.user}":
             return f"{self._folder} is not there, or others may read it"
         for name, content in self._files(facts).items():
-            if lack := content.lack(seen[name]):
-                return lack
+            if drift := content.drift(seen[name]):
+                return drift
         wrong = [name for name, text in self._blocks(facts).items() if seen[name].out != text]
         return f"{self._folder}/{wrong[0]} is not that of the cluster" if wrong else None
 

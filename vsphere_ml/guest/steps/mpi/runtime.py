@@ -61,14 +61,14 @@ class PythonRuntime(Step):
         listed = f"ls -1 {q(self.path)}/lib/python3*/site-packages"
         return {"python": f"{q(self.path + '/bin/python')} -c ''", "packages": f"{listed} | grep '[.]dist-info$'"}
 
-    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         if not seen["python"].ok:
             return f"there is no Python environment in {self.path}"
         found = (_INFO.fullmatch(line) for line in seen["packages"].out.splitlines())
         there = {_normalize_name(each["name"]): each["version"] for each in found if each}
         wanted = (each.partition("==") for each in self.packages)
         missing = [f"{name} {version}" for name, _, version in wanted if there.get(_normalize_name(name)) != version]
-        return f"{self.path} lacks {', '.join(missing)}" if missing else None
+        return f"{self.path} has no {', '.join(missing)}" if missing else None
 
     def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         shell.run(f"{q(self.python)} -m venv {q(self.path)}")

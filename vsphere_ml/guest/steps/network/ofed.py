@@ -62,7 +62,7 @@ class Ofed(Step):
         package = {"package": packages_question([self.package])} if self.package else {}
         return {"version": "ofed_info -s"} | package | _MODULE
 
-    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         if facts.nic.traits.paravirtual:
             return _missing_for_pvrdma(seen)
         if not seen["version"].ok:

@@ -45,14 +45,14 @@ class NetplanRoce(Step):
         asked = {"interface": rdma.interface(facts), "address": rdma.addresses(facts)}
         return ({"netplan": self._content(facts).probe} if _has_own_file(facts) else {}) | asked
 
-    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
-        return _first_lack(facts, seen, self._lack)
+    def drift(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
+        return _first_drift(facts, seen, self._drift)
 
-    def _lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
+    def _drift(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         if not seen["interface"].text:
             number = f" number {facts.roce_number}" if facts.roce_number > 1 else ""
             return f"there is no RoCE interface{number}" + (f" with MAC {facts.roce_mac}" if facts.roce_mac else "")
-        if _has_own_file(facts) and (missing := self._content(facts).lack(seen["netplan"])):
+        if _has_own_file(facts) and (missing := self._content(facts).drift(seen["netplan"])):
             return missing
         return self.wrong(rdma.link(seen["address"]), facts)
 
@@ -73,7 +73,7 @@ class NetplanRoce(Step):
         wanted = self._address(facts)
         if wanted is None:
             return None if link.addresses else f"{link.name} has no IPv4 address"
-        return None if wanted in link.addresses else f"{link.name} lacks the address {wanted}"
+        return None if wanted in link.addresses else f"{link.name} has no address {wanted}"
 
     def _address(self, facts: GuestFacts) -> str | None:
         address = rdma.own_address(facts)
@@ -129,13 +129,13 @@ class RoceQos(Step):
             "ecn": f"{nic}; {ecn}",
         }
 
-    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
-        lack = _first_lack(facts, seen, self._lack) if _is_physical_function(facts) else None
-        return lack or _find_record_drift(seen, facts)
+    def drift(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
+        drift = _first_drift(facts, seen, self._drift) if _is_physical_function(facts) else None
+        return drift or _find_record_drift(seen, facts)
 
-    def _lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
+    def _drift(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         for name, content in (("script", self._script(facts)), ("unit", self._unit(facts))):
-            if missing := content.lack(seen[name]):
+            if missing := content.drift(seen[name]):
                 return missing
         if not seen["enabled"].ok:
             return f"{_unit_name(facts)} does not start at boot"
@@ -208,7 +208,7 @@ def _of_each(facts: GuestFacts, ask: Callable[[GuestFacts], Mapping[str, str]]) 
     return {f"{name}{_suffix(nic)}": snippet for nic in rdma.each(facts) for name, snippet in ask(nic).items()}
 
 
-def _first_lack(
+def _first_drift(
     facts: GuestFacts,
     seen: Mapping[str, CommandAnswer],
     judge: Callable[[Mapping[str, CommandAnswer], GuestFacts], str | None],

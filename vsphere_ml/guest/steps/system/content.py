@@ -27,7 +27,7 @@ class Content:
         """Ask for mode, owner and checksum, so that the content itself never travels."""
         return f"stat -L -c '%a %U:%G' -- {q(self.path)} && sha256sum < {q(self.path)}"
 
-    def lack(self, seen: CommandAnswer) -> str | None:
+    def drift(self, seen: CommandAnswer) -> str | None:
         parts = seen.out.split()
         if not seen.ok or len(parts) < 3:  # noqa: PLR2004 - mode, owner, checksum
             return f"{self.path} is not there"

@@ -58,8 +58,8 @@ class File(Step):
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
         return {"file": self.content(facts).probe}
 
-    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
-        return self.content(facts).lack(seen["file"])
+    def drift(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
+        return self.content(facts).drift(seen["file"])
 
     def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         self.content(facts).put(shell)
@@ -101,7 +101,7 @@ class Line(Step):
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
         return {"line": f"grep -Fxq -e {q(self.line)} -- {q(self.path)}"}
 
-    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         return None if seen["line"].ok else f"{self.path} has no line `{self.line}`"
 
     def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:

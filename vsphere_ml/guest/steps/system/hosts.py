@@ -33,7 +33,7 @@ class HostsFile(Step):
         own = f"awk -v n={q(facts.name)} '{find}'"
         return {"block": block_probe("/etc/hosts", _name(facts)), "own": f"{own} /etc/hosts"}
 
-    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         if seen["own"].text:
             return f"/etc/hosts says that {facts.name} is 127.0.1.1"
         return None if seen["block"].out == _lines(facts) else "/etc/hosts does not name every node"
@@ -76,8 +76,8 @@ class Hostfile(Step):
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
         return {"hostfile": self._content(facts).probe}
 
-    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
-        return self._content(facts).lack(seen["hostfile"])
+    def drift(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
+        return self._content(facts).drift(seen["hostfile"])
 
     def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         self._content(facts).put(shell)

@@ -47,10 +47,10 @@ class KernelModule(Step):
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
         return {"loaded": module_question(self.name), "at boot": self._at_boot.probe}
 
-    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         if not seen["loaded"].ok:
             return f"module {self.name} is not loaded"
-        return f"module {self.name} is not loaded at boot" if self._at_boot.lack(seen["at boot"]) else None
+        return f"module {self.name} is not loaded at boot" if self._at_boot.drift(seen["at boot"]) else None
 
     def apply(self, shell: Shell, _facts: GuestFacts) -> StepNeed:
         self._at_boot.put(shell)
@@ -87,12 +87,12 @@ class Sysctl(Step):
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
         return {"file": self._file.probe} | {key: f"sysctl -n {q(key)}" for key in self.settings}
 
-    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         for key, wanted in self.settings.items():
             now = " ".join(seen[key].text.split())  # several numbers come apart by tabs
             if now != " ".join(wanted.split()):
                 return f"{key} is {now or 'unknown'}, not {wanted}"
-        return self._file.lack(seen["file"])
+        return self._file.drift(seen["file"])
 
     def apply(self, shell: Shell, _facts: GuestFacts) -> StepNeed:
         self._file.put(shell)
@@ -127,10 +127,10 @@ class Limits(Step):
         asked = {name: content.probe for name, content in self._files.items()}
         return asked | ({"pages": "sysctl -n vm.nr_hugepages"} if self.hugepages else {})
 
-    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         for name, content in self._files.items():
-            if lack := content.lack(seen[name]):
-                return lack
+            if drift := content.drift(seen[name]):
+                return drift
         if self.hugepages and (parse_integer(seen["pages"].text) or 0) < self.hugepages:
             return f"{seen['pages'].text or 'no'} huge pages, not {self.hugepages}"
         return None

@@ -46,7 +46,7 @@ class AptMirror(Step):
         # `-s`, since a pattern without a file stands for itself.
         return {"away": f"grep -hsEo '^[^#]*({_ARCHIVE}|{_SECURITY})' {_FILES} | grep -Eo 'https?://[^ ]*' | sort -u"}
 
-    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         if not self.url:
             return None
         if not seen["away"].ok:

@@ -70,7 +70,7 @@ class Packages(Step):
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
         return {"installed": packages_question(self.names)}
 
-    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         missing = missing_packages(self.names, seen["installed"])
         return f"{', '.join(missing)} not installed" if missing else None
 
@@ -119,12 +119,12 @@ class AptRepository(Step):
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
         return {"list": self._list.probe, "key": f"sha256sum < {q(self._key_path)}"}
 
-    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         if self.key and not seen["key"].ok:
             return f"the key of {self.name} is not there"
         if self.key_sha256 and seen["key"].text.partition(" ")[0] != self.key_sha256:
             return f"the key of {self.name} is another one than was pinned"
-        return self._list.lack(seen["list"])
+        return self._list.drift(seen["list"])
 
     def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         if self.key:

@@ -38,7 +38,7 @@ class Service(Step):
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
         return {"enabled": f"systemctl is-enabled {q(self.name)}", "active": f"systemctl is-active {q(self.name)}"}
 
-    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
+    def drift(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         if not seen["active"].ok:
             return f"service {self.name} is {seen['active'].text or 'not known'}"
         return None if seen["enabled"].ok else f"service {self.name} does not start at boot"
@@ -72,9 +72,9 @@ class TimeSync(Step):
         asked = {"synchronised": _SYNCHRONISED}
         return asked | ({"servers": self._servers.probe} if self.servers else {})
 
-    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
-        if self.servers and (lack := self._servers.lack(seen["servers"])):
-            return lack
+    def drift(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
+        if self.servers and (drift := self._servers.drift(seen["servers"])):
+            return drift
         return None if seen["synchronised"].text == "yes" else "the clock does not follow network time"
 
     def apply(self, shell: Shell, _facts: GuestFacts) -> StepNeed:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tests.fakes.pictures import quad_8u3
-from tests.fakes.wishes import cluster
+from tests.fakes.requirements import cluster
 from vsphere_ml.cli.views.cluster import explanation
 from vsphere_ml.core.placement.explain import explain
 from vsphere_ml.core.placement.solve import find_solution

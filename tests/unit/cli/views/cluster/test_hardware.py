@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tests.fakes import pictures, wishes
+from tests.fakes import pictures, requirements
 from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.cluster import plan as view
 from vsphere_ml.core.model.spec import Address, Latency
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def planned(nodes: tuple[NodeSpec, ...]) -> Plan:
-    spec, site = wishes.cluster(nodes), pictures.quad_8u3()
+    spec, site = requirements.cluster(nodes), pictures.quad_8u3()
     return diff(spec, solve(spec, site), site)
 
 
@@ -37,11 +37,11 @@ def block(plan: Plan, shown: Callable[..., Shown], *, every_key: bool = False) -
 
 
 def test_vms_that_are_alike_are_told_once_with_all_that_matters(shown: Callable[..., Shown], golden: Golden) -> None:
-    golden(block(planned(wishes.nodes(2, disk=gib(80))), shown))
+    golden(block(planned(requirements.nodes(2, disk=gib(80))), shown))
 
 
 def test_what_differs_is_told_apart(shown: Callable[..., Shown], golden: Golden) -> None:
-    first, second = wishes.nodes(2)
+    first, second = requirements.nodes(2)
     odd = replace(second, latency=Latency.HIGH, peer_to_peer=False, extra_config={"svga.present": "FALSE"})
     lines = block(planned((first, odd)), shown)
     assert [line.strip() for line in lines if not line.startswith("      ")] == ["node-1", "node-2"]
@@ -51,7 +51,7 @@ def test_what_differs_is_told_apart(shown: Callable[..., Shown], golden: Golden)
 
 
 def test_verbose_tells_every_key_as_vcenter_has_it(shown: Callable[..., Shown]) -> None:
-    plan = planned(wishes.nodes(2))
+    plan = planned(requirements.nodes(2))
     texts = block(plan, shown, every_key=True)
     assert texts[0] == "   node-1, node-2"
     for key, value in view.data(plan)["targets"][0]["extra_config"].items():
@@ -60,7 +60,7 @@ def test_verbose_tells_every_key_as_vcenter_has_it(shown: Callable[..., Shown]) 
 
 
 def test_the_data_has_every_vm_with_everything_it_will_be() -> None:
-    plan = planned(wishes.nodes(2))
+    plan = planned(requirements.nodes(2))
     found = json.loads(json.dumps(view.data(plan)))["targets"]
     assert [each["node"] for each in found] == ["node-1", "node-2"]
     first = found[0]
@@ -77,7 +77,7 @@ def test_static_addresses_that_nobody_tells_the_guests_are_named(shown: Callable
         show(made.terminal.out, view.text(plan))
         return made.out.getvalue().partition("\nnotes\n")[2]
 
-    (node,) = wishes.nodes(1)
+    (node,) = requirements.nodes(1)
     assert "static addresses" not in notes(planned((node,)))
     fixed = replace(node, address=Address(address="10.10.0.11/24"))
     golden(notes(planned((fixed,))))
@@ -86,7 +86,7 @@ def test_static_addresses_that_nobody_tells_the_guests_are_named(shown: Callable
 def test_why_a_node_sits_where_it_does_is_told_of_those_that_change(
     shown: Callable[..., Shown], golden: Golden
 ) -> None:
-    plan = planned(wishes.nodes(2))
+    plan = planned(requirements.nodes(2))
     settled = replace(plan.placements[0], why="stands on esx-01.lab.test and keeps its devices")
     rest = tuple(
         replace(stage, changes=tuple(each for each in stage.changes if getattr(each, "vm", "") == "node-2"))

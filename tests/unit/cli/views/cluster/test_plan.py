@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from tests.fakes import pictures, wishes
+from tests.fakes import pictures, requirements
 from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.cluster import changes
 from vsphere_ml.cli.views.cluster import plan as view
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def fresh(count: int = 2) -> Plan:
-    spec, site = wishes.cluster(count), pictures.quad_8u3()
+    spec, site = requirements.cluster(count), pictures.quad_8u3()
     return diff(spec, solve(spec, site), site)
 
 
@@ -48,7 +48,7 @@ def test_a_plan_shows_its_stages_places_and_what_cannot_be_known(shown: Callable
 
 def test_what_stops_running_comes_first_and_only_there(shown: Callable[..., Shown], golden: Golden) -> None:
     target = next(change.target for change in fresh().changes if hasattr(change, "target"))
-    settle = SetSettings(vm="node-1", target=target, lacks=("memory reservation not locked → locked",))
+    settle = SetSettings(vm="node-1", target=target, drift=("memory reservation not locked → locked",))
     plan = Plan(
         stages=(
             Stage(title="power off", changes=(PowerOff(vm="node-1"),)),
@@ -95,14 +95,14 @@ def test_findings_are_shown_with_what_a_person_can_do_also_when_nothing_is_to_be
     shown: Callable[..., Shown],
     golden: Golden,
 ) -> None:
-    finding = Finding(code="vm.extra", target="node-9", message="not in the file", hint="vsml destroy")
+    finding = Finding(code="vm.not-in-file", target="node-9", message="not in the file", hint="vsml destroy")
     golden(text(Plan(stages=(), findings=(finding,)), shown))
 
 
 def test_a_difference_that_vsml_leaves_alone_is_never_nothing_to_do(
     shown: Callable[..., Shown], golden: Golden
 ) -> None:
-    finding = Finding(code="vm.extra", target="node-9", message="not in the file", drift=True)
+    finding = Finding(code="vm.not-in-file", target="node-9", message="not in the file", drift=True)
     last = text(Plan(stages=(), findings=(finding,)), shown).splitlines()[-1]
     golden(last)
 
@@ -161,7 +161,7 @@ def _examples() -> tuple[Change, ...]:
         kinds.MarkVm(vm="n", marks=marks),
         kinds.MoveToFolder(vm="n", path="ml", was="train"),
         kinds.MoveToPool(vm="n", pool=PoolRef("resgroup-2"), pool_name="ml", was="Resources"),
-        kinds.SetSettings(vm="n", target=replace(target, cpus=4), lacks=("4 CPUs wanted, 2 there",)),
+        kinds.SetSettings(vm="n", target=replace(target, cpus=4), drift=("4 CPUs wanted, 2 there",)),
         kinds.CustomizeGuest(vm="n", customization=Customization(host_name="n", domain="x", spec="lin")),
         kinds.NewMac(vm="n", key=4000, mac="00:50:56:aa:bb:cc"),
         kinds.PowerOff(vm="n"),

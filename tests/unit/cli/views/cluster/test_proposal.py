@@ -23,14 +23,14 @@ NOTHING = Plan(stages=())
 
 
 def guest(node: str, missing: str | None) -> GuestResult:
-    state = StepState.OK if missing is None else StepState.LACKING
+    state = StepState.OK if missing is None else StepState.PENDING
     found = Convergence(
-        node=node, playbook="mine", digest="d", outcomes=(StepOutcome(step="file /etc/a", state=state, lack=missing),)
+        node=node, playbook="mine", digest="d", outcomes=(StepOutcome(step="file /etc/a", state=state, drift=missing),)
     )
     return GuestResult(node=node, convergences=(found,))
 
 
-def lacking(*guests: GuestResult, after_boot: tuple[str, ...] = ()) -> GuestPlan:
+def pending(*guests: GuestResult, after_boot: tuple[str, ...] = ()) -> GuestPlan:
     return GuestPlan(cluster="train", playbooks=(BOOK,), guests=guests, after_boot=after_boot)
 
 
@@ -41,7 +41,7 @@ def told(made: Shown, guests: GuestPlan | None, why: str = "") -> list[str]:
 
 def test_guests_that_lack_the_same_step_stand_together(shown: Callable[..., Shown], golden: Golden) -> None:
     away = GuestResult(node="node-5", error=GuestError("node-5 does not answer", code="guest.unreachable"))
-    seen = lacking(
+    seen = pending(
         guest("node-1", "/etc/a is not there"),
         guest("node-2", None),
         guest("node-3", "/etc/a differs"),
@@ -52,12 +52,12 @@ def test_guests_that_lack_the_same_step_stand_together(shown: Callable[..., Show
 
 
 def test_guests_that_lack_nothing_are_nothing_to_do(shown: Callable[..., Shown], golden: Golden) -> None:
-    golden(told(shown(), lacking(guest("node-1", None)))[-2:])
-    assert view.fields(NOTHING, lacking(guest("node-1", None)), "")["empty"] is True
-    assert view.fields(NOTHING, lacking(guest("node-1", "x")), "")["empty"] is False
+    golden(told(shown(), pending(guest("node-1", None)))[-2:])
+    assert view.fields(NOTHING, pending(guest("node-1", None)), "")["empty"] is True
+    assert view.fields(NOTHING, pending(guest("node-1", "x")), "")["empty"] is False
 
 
 def test_guests_that_are_left_alone_are_said_to_be_so(shown: Callable[..., Shown], golden: Golden) -> None:
     golden(told(shown(), None, "--skip-guests"))
     fields: Any = view.fields(NOTHING, None, "--skip-guests")
-    assert fields["guests"] == {"left_alone": "--skip-guests"}
+    assert fields["guests"] == {"skipped_guests": "--skip-guests"}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tests.fakes import pictures, wishes
+from tests.fakes import pictures, requirements
 from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.cluster import report
 from vsphere_ml.cli.views.cluster import status as status_view
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 NOTHING = Plan(stages=())
 ON = PowerOn(vm="node-1")
-LACKING = Plan(stages=(Stage(title="power on", changes=(ON,)),))
+PENDING = Plan(stages=(Stage(title="power on", changes=(ON,)),))
 FAULT = VSphereError("not enough GPUs", code="vsphere.graphics-capacity")
 PARTIAL = Report(
     command="provision",
     cluster="train",
-    plan=LACKING,
-    acted=True,
-    lacking=LACKING,
+    plan=PENDING,
+    applied=True,
+    pending=PENDING,
     outcomes=(
         Done(change=PowerOn(vm="node-2"), seconds=1.0),
         Undone(change=ON, error=FAULT),
@@ -51,14 +51,14 @@ def written(what: RenderableType, shown: Callable[..., Shown]) -> str:
 
 
 def plan() -> Plan:
-    spec, site = wishes.cluster(2), pictures.quad_8u3()
+    spec, site = requirements.cluster(2), pictures.quad_8u3()
     return diff(spec, solve(spec, site), site)
 
 
 def test_a_run_that_did_all_says_so_and_how_long_it_took(shown: Callable[..., Shown], golden: Golden) -> None:
     done = (Done(change=ON, seconds=1.0),)
     full = Report(
-        command="provision", cluster="train", plan=plan(), acted=True, lacking=NOTHING, outcomes=done, seconds=4.25
+        command="provision", cluster="train", plan=plan(), applied=True, pending=NOTHING, outcomes=done, seconds=4.25
     )
     answer = report.answer(full, dry_run=False, detailed=False)
     assert answer.status == 0
@@ -71,7 +71,7 @@ def test_a_run_that_did_all_says_so_and_how_long_it_took(shown: Callable[..., Sh
 def test_a_run_with_nothing_to_do_is_zero_even_when_asked_in_detail(
     shown: Callable[..., Shown], golden: Golden
 ) -> None:
-    idle = Report(command="provision", cluster="train", plan=NOTHING, acted=False, lacking=NOTHING)
+    idle = Report(command="provision", cluster="train", plan=NOTHING, applied=False, pending=NOTHING)
     answer = report.answer(idle, dry_run=False, detailed=True)
     assert answer.status == 0
     golden(written(answer.text, shown))
@@ -86,11 +86,11 @@ def test_a_partial_run_is_an_error_that_hides_no_outcome(shown: Callable[..., Sh
     assert found["status"] == "partial"
     assert [each["state"] for each in found["data"]["outcomes"]] == ["done", "failed", "skipped"]
     assert found["data"]["outcomes"][1]["error"]["code"] == "vsphere.graphics-capacity"
-    assert found["data"]["lacking"]["empty"] is False
+    assert found["data"]["pending"]["empty"] is False
 
 
 def test_a_dry_run_is_the_plan_and_tells_differences_on_request() -> None:
-    dry = Report(command="provision", cluster="train", plan=plan(), acted=False, lacking=plan())
+    dry = Report(command="provision", cluster="train", plan=plan(), applied=False, pending=plan())
     assert report.answer(dry, dry_run=True, detailed=False).status == 0
     answer = report.answer(dry, dry_run=True, detailed=True)
     assert answer.status == 7
@@ -100,7 +100,7 @@ def test_a_dry_run_is_the_plan_and_tells_differences_on_request() -> None:
 
 def test_a_status_shows_what_lacks_and_why_a_node_has_no_seat(shown: Callable[..., Shown], golden: Golden) -> None:
     finding = Finding(
-        code="vm.extra", target="node-9", message="not in the file", hint="vsml destroy --only node-9", drift=True
+        code="vm.not-in-file", target="node-9", message="not in the file", hint="vsml destroy --only node-9", drift=True
     )
     seen = Status(
         cluster="train",
@@ -113,10 +113,10 @@ def test_a_status_shows_what_lacks_and_why_a_node_has_no_seat(shown: Callable[..
                 address="10.0.0.11",
                 placement=plan().placements[0],
             ),
-            NodeStatus(node="node-2", state=NodeState.MISSING, lacks=("is not there",)),
+            NodeStatus(node="node-2", state=NodeState.MISSING, drift=("is not there",)),
         ),
-        lacking=Plan(stages=LACKING.stages, findings=(finding,)),
-        lacks=("rule vsml-train is not there",),
+        pending=Plan(stages=PENDING.stages, findings=(finding,)),
+        drift=("rule vsml-train is not there",),
         placement_error=NotPossible(
             "no host can take node-2", code="placement.infeasible", details=("esx-01: no GPU free",)
         ),
@@ -128,7 +128,7 @@ def test_a_status_shows_what_lacks_and_why_a_node_has_no_seat(shown: Callable[..
     assert data["placement_error"]["code"] == "placement.infeasible"
 
 
-DRIFT = Finding(code="vm.extra", target="node-9", message="not in the file", drift=True)
+DRIFT = Finding(code="vm.not-in-file", target="node-9", message="not in the file", drift=True)
 
 
 def test_a_run_that_leaves_a_difference_does_not_say_that_all_is_as_the_file_says(
@@ -136,11 +136,11 @@ def test_a_run_that_leaves_a_difference_does_not_say_that_all_is_as_the_file_say
     golden: Golden,
 ) -> None:
     differing = Plan(stages=(), findings=(DRIFT,))
-    idle = Report(command="provision", cluster="train", plan=differing, acted=False, lacking=differing)
+    idle = Report(command="provision", cluster="train", plan=differing, applied=False, pending=differing)
     answer = report.answer(idle, dry_run=False, detailed=True)
     assert answer.status == 7
     golden(written(answer.text, shown).splitlines()[-1])
-    done = Report(command="provision", cluster="train", plan=plan(), acted=True, lacking=differing)
+    done = Report(command="provision", cluster="train", plan=plan(), applied=True, pending=differing)
     last = written(report.answer(done, dry_run=False, detailed=False).text, shown).splitlines()[-1]
     golden(last)
 
@@ -150,8 +150,8 @@ def test_a_destroy_of_some_vms_says_which_are_left(shown: Callable[..., Shown], 
         command="destroy",
         cluster="train",
         plan=NOTHING,
-        acted=True,
-        lacking=NOTHING,
+        applied=True,
+        pending=NOTHING,
         only=("node-04",),
         remaining=("node-01", "node-02"),
     )
@@ -161,7 +161,7 @@ def test_a_destroy_of_some_vms_says_which_are_left(shown: Callable[..., Shown], 
 
 def test_a_vm_that_is_left_off_is_the_last_that_is_said(shown: Callable[..., Shown], golden: Golden) -> None:
     off = (Done(change=PowerOff(vm="node-1"), seconds=1.0),)
-    part = Report(command="provision", cluster="train", plan=plan(), acted=True, lacking=LACKING, outcomes=off)
+    part = Report(command="provision", cluster="train", plan=plan(), applied=True, pending=PENDING, outcomes=off)
     answer = report.answer(part, dry_run=False, detailed=False)
     last = written(answer.text, shown).splitlines()[-1]
     golden(last)

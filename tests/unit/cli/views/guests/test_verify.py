@@ -20,7 +20,7 @@ def evidence(nodes: int, **bad: str) -> tuple[Evidence, ...]:
         Evidence(
             node=f"node-{at:02}",
             fact=fact,
-            verdict=FactVerdict.LACKING if bad.get(f"node_{at:02}") == fact else FactVerdict.OK,
+            verdict=FactVerdict.FAILED if bad.get(f"node_{at:02}") == fact else FactVerdict.OK,
             evidence=f"offset 0.{at:02} ms" if fact == "fact 3" else f"as it should be, {fact}",
             command="true",
         )

@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from vsphere_ml.guest.events import GuestEvent
 
 FULL = GuestError("node-2: `apt-get install -y curl` ended with status 100", code="guest.step-failed")
-CURL = Applying(node="node-2", playbook="base", number=1, steps=4, step="packages curl", lack="curl is not installed")
+CURL = Applying(node="node-2", playbook="base", number=1, steps=4, step="packages curl", drift="curl is not installed")
 STORY: tuple[GuestEvent, ...] = (
-    Waiting(node="node-1", lack="no address yet; VMware Tools: not running"),
+    Waiting(node="node-1", reason="no address yet; VMware Tools: not running"),
     Entering(node="node-1"),
     Entering(node="node-2"),
-    GuestChecked(node="node-1", playbook="base", steps=4, lacking=1),
-    GuestChecked(node="node-2", playbook="base", steps=4, lacking=2),
+    GuestChecked(node="node-1", playbook="base", steps=4, pending=1),
+    GuestChecked(node="node-2", playbook="base", steps=4, pending=2),
     CURL,
-    Applying(node="node-1", playbook="base", number=3, steps=4, step="limits", lack="memlock is 8192"),
+    Applying(node="node-1", playbook="base", number=3, steps=4, step="limits", drift="memlock is 8192"),
     Applied(node="node-1", step="limits", needs_reboot=True),
     Rebooting(node="node-1", because=("limits",)),
     GuestEnded(node="node-1", changed=1),
     GuestEnded(node="node-2", error=FULL),
-    GuestEnded(node="node-3", told="16 of 16 facts are as they should be"),
+    GuestEnded(node="node-3", summary="16 of 16 facts are as they should be"),
 )
 
 
@@ -82,7 +82,7 @@ def test_a_row_says_where_a_guest_is_for_how_long_and_what_it_does(shown: Callab
 
 
 def test_the_last_picture_of_work_stays_and_that_of_a_look_goes(shown: Callable[..., Shown]) -> None:
-    for story, left in ((STORY, 4), ((Entering(node="node-1"), GuestEnded(node="node-1", lacking=2)), 0)):
+    for story, left in ((STORY, 4), ((Entering(node="node-1"), GuestEnded(node="node-1", pending=2)), 0)):
         made = sized(shown(tty=True), 80)
         with following_both(made.terminal.err) as both:
             for event in story:
@@ -125,7 +125,7 @@ def test_a_narrow_terminal_cuts_what_is_said_and_keeps_the_names(shown: Callable
 
 def test_hostile_names_steer_no_terminal(shown: Callable[..., Shown]) -> None:
     hostile = Applying(
-        node="a\x1b[2Jb", playbook="p\r", number=1, steps=1, step="[red]s\x1b]0;t\x07", lack="l\x9b5m\n!"
+        node="a\x1b[2Jb", playbook="p\r", number=1, steps=1, step="[red]s\x1b]0;t\x07", drift="l\x9b5m\n!"
     )
     for tty in (True, False):
         made = sized(shown(tty=tty), 120)
@@ -139,7 +139,7 @@ def test_many_guests_tell_at_once(shown: Callable[..., Shown]) -> None:
     made = sized(shown(tty=True), 80, rows=60)
     with following_both(made.terminal.err) as both:
         both.guests(CURL)
-        threads = [Thread(target=_tell, args=(both.guests, number)) for number in range(20)]
+        threads = [Thread(target=_report, args=(both.guests, number)) for number in range(20)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -147,7 +147,7 @@ def test_many_guests_tell_at_once(shown: Callable[..., Shown]) -> None:
     assert screen(made.err.getvalue(), 80, 60)[-1] == "20 done, 1 running"
 
 
-def _tell(notify: Callable[[GuestEvent], None], number: int) -> None:
+def _report(notify: Callable[[GuestEvent], None], number: int) -> None:
     for step in range(1, 20):
-        notify(Applying(node=f"n{number}", playbook="base", number=step, steps=20, step="s", lack="l"))
+        notify(Applying(node=f"n{number}", playbook="base", number=step, steps=20, step="s", drift="l"))
     notify(GuestEnded(node=f"n{number}", changed=19))

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from tests.fakes.pictures import quad_8u3, vm
-from tests.unit.flows.hosts_rig import Rig, standing
+from tests.unit.flows.hosts_rig import Rig, existing
 from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.progress.host_progress import HostLines, show_host_progress
 from vsphere_ml.cli.views.site import ats, ats_text
@@ -50,9 +50,9 @@ def lines_on_screen(text: str) -> list[str]:
 
 
 def test_hosts_that_are_alike_are_told_in_one_row() -> None:
-    rig = standing(3)
+    rig = existing(3)
     rig.esx(1).fails = {"no setting"}
-    text = drawn(ats_text.report(rig.run(dry_run=True), looking=True, lab=False))
+    text = drawn(ats_text.report(rig.run(dry_run=True), read_only=True, lab=False))
     rows = [row.rstrip() for row in text.splitlines()]
     kernel, first, other = [row for row in rows if row.startswith(("atsSupport", "ATS_ENABLED 0000:3d"))]
     assert kernel.endswith("all 3")
@@ -63,13 +63,13 @@ def test_hosts_that_are_alike_are_told_in_one_row() -> None:
 
 
 def test_a_lab_says_that_it_is_one() -> None:
-    report = standing(1).run(dry_run=True)
-    assert drawn(ats_text.report(report, looking=True, lab=True)).startswith("lab: ")
+    report = existing(1).run(dry_run=True)
+    assert drawn(ats_text.report(report, read_only=True, lab=True)).startswith("lab: ")
     assert ats.data(report, lab=True)["lab"] is True
 
 
 def test_the_plan_is_one_line_a_host_and_every_step_with_v(golden: Golden) -> None:
-    plan = standing(1).run(dry_run=True).plan
+    plan = existing(1).run(dry_run=True).plan
     short, long = drawn(ats_text.plan(plan)), drawn(ats_text.plan(plan, every_step=True))
     golden(short)
     assert "write down" not in short
@@ -77,7 +77,7 @@ def test_the_plan_is_one_line_a_host_and_every_step_with_v(golden: Golden) -> No
 
 
 def test_what_waits_for_a_reboot_is_neither_lacking_nor_effective(golden: Golden) -> None:
-    rig = standing(1)
+    rig = existing(1)
     for each in rig.esx(0).functions.values():
         each.ats = [True, False]
     text = drawn(ats_text.plan(rig.run(dry_run=True).plan))
@@ -86,65 +86,65 @@ def test_what_waits_for_a_reboot_is_neither_lacking_nor_effective(golden: Golden
 
 
 def test_what_to_type_is_told_once_a_host() -> None:
-    rig = standing(1)
+    rig = existing(1)
     rig.shells = False
-    text = drawn(ats_text.report(rig.run(), looking=False, lab=False))
+    text = drawn(ats_text.report(rig.run(), read_only=False, lab=False))
     assert text.count("esx-01.lab.test# /opt/mellanox/bin/mst start") == 1
     assert "esx-01.lab.test# /opt/mellanox/bin/mlxconfig -d mt4125_pciconf1 -y set ATS_ENABLED=true" in text
 
 
 def test_a_key_that_a_vm_lacks_is_named_by_a_look_too(golden: Golden) -> None:
-    rig = standing(1)
+    rig = existing(1)
     (one,) = [each for each in rig.site.inventory.vms if each.name == "node-1"]
     assert one.settings is not None
     keys = {**one.settings.extra_config, "pciPassthru.allowP2P": "FALSE"}
     bent = replace(one, settings=replace(one.settings, extra_config=keys))
     vms = tuple(bent if each.ref == one.ref else each for each in rig.site.inventory.vms)
     rig.site.inventory = replace(rig.site.inventory, vms=vms)
-    text = drawn(ats_text.report(rig.run(dry_run=True), looking=True, lab=False))
+    text = drawn(ats_text.report(rig.run(dry_run=True), read_only=True, lab=False))
     golden(text)
 
 
 def test_refusals_and_strangers_stand_out(golden: Golden) -> None:
-    rig = standing(2, quad_8u3(hosts=2))
+    rig = existing(2, quad_8u3(hosts=2))
     text = drawn(ats_text.plan(rig.run(leave=DisruptionPolicy(), dry_run=True).plan))
     golden(text)
 
 
 def test_the_time_a_reboot_took_is_told(golden: Golden) -> None:
-    text = drawn(ats_text.report(standing(1).run(), looking=False, lab=False))
+    text = drawn(ats_text.report(existing(1).run(), read_only=False, lab=False))
     golden(text)
 
 
 @pytest.mark.parametrize(("check", "status"), [(True, 7), (False, 0)])
 def test_only_check_tells_differences_by_its_status(check: bool, status: int) -> None:  # noqa: FBT001
-    rig = standing(1)
-    before = ats.answer(rig.run(dry_run=True), looking=True, check=check, lab=False)
+    rig = existing(1)
+    before = ats.answer(rig.run(dry_run=True), read_only=True, check=check, lab=False)
     assert before.status == status
     rig.run()
-    assert ats.answer(rig.run(dry_run=True), looking=True, check=check, lab=False).status == 0
+    assert ats.answer(rig.run(dry_run=True), read_only=True, check=check, lab=False).status == 0
 
 
 def failed() -> Rig:
-    rig = standing(2)
+    rig = existing(2)
     rig.esx(0).fails = {"reboot"}
     return rig
 
 
 def test_data_has_what_a_script_needs_also_of_a_failure(golden: Golden) -> None:
     report = failed().run()
-    answer = ats.answer(report, looking=False, check=False, lab=False)
+    answer = ats.answer(report, read_only=False, check=False, lab=False)
     assert (answer.status, [each.code for each in answer.errors]) == (4, ["ats.host-failed"])
     found = json.loads(json.dumps(plain_value(answer.data)))
     first, second = found["hosts"]
-    assert first["outcome"]["errors"][0]["code"] == "ats.host-not-back"
+    assert first["outcome"]["errors"][0]["code"] == "host.reboot-timeout"
     golden(first["outcome"]["left"][-1])
     assert second["outcome"]["begun"] is False
     assert {each["state"] for each in second["settings"]} == {"effective", "not configured"}
 
 
 def test_names_of_other_people_steer_no_terminal() -> None:
-    rig = standing(1)
+    rig = existing(1)
     other_vm = vm("evil\x1b[2J", "vm-99", host=rig.esx(0).host.ref, powered_on=True)
     rig.site.inventory = replace(rig.site.inventory, vms=(*rig.site.inventory.vms, other_vm))
     assert "\x1b" not in drawn(ats_text.plan(rig.run(dry_run=True).plan))

@@ -27,13 +27,13 @@ FOUND = SignIn(
 )
 
 
-def told(found: SignIn) -> dict[str, tuple[str, str]]:
+def detail(found: SignIn) -> dict[str, tuple[str, str]]:
     checks = [*view.sources(found, view.password(found)), *view.sign_in_checks(found, "vCenter 8", "8.0.3.0")]
-    return {each.name: (each.state, each.told) for each in checks}
+    return {each.name: (each.state, each.detail) for each in checks}
 
 
 def test_each_part_says_where_it_comes_from_and_the_password_only_that() -> None:
-    checks = told(FOUND)
+    checks = detail(FOUND)
     assert checks["server"] == ("ok", "vc.test (from GOVC_URL)")
     assert checks["password"] == ("ok", "*** (from GOVC_PASSWORD)")
     assert checks["ca_file"] == ("ok", "ca.pem (from GOVC_TLS_CA_CERTS)")
@@ -41,12 +41,12 @@ def test_each_part_says_where_it_comes_from_and_the_password_only_that() -> None
 
 
 def test_no_verification_is_a_warning_not_an_ok() -> None:
-    checks = told(replace(FOUND, insecure=True))
+    checks = detail(replace(FOUND, insecure=True))
     assert checks["insecure"][0] == "warning"
     assert checks["certificate"] == ("warning", "not verified")
 
 
 def test_missing_privileges_are_named_and_unreadable_ones_are_said(golden: Golden) -> None:
     assert view.privileges(()).state == "ok"
-    golden(view.privileges(("Folder.Create",)).told)
+    golden(view.privileges(("Folder.Create",)).detail)
     assert view.privileges(None).state == "warning"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.pictures import r750xa
-from tests.fakes.wishes import cluster, nodes
+from tests.fakes.requirements import cluster, nodes
 from tests.unit.core.sites import changed, direct, one_host, only, planned, provisioned, refused
 from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
 from vsphere_ml.core.model.inventory import PciAddress, PciFunctionDevice, VmRef
@@ -65,8 +65,8 @@ def test_a_gpu_that_is_not_enabled_is_said_with_what_to_do(gpu: GpuRequest, gold
 def test_what_another_vm_has_is_not_taken(golden: Golden) -> None:
     site = direct()
     host = site.hosts[0]
-    held = (replace(host.whole_gpus[0], held_by=VmRef("vm-77")), *host.whole_gpus[1:])
-    site = replace(site, hosts=(replace(host, whole_gpus=held),))
+    held = (replace(host.passthrough_gpus[0], held_by=VmRef("vm-77")), *host.passthrough_gpus[1:])
+    site = replace(site, hosts=(replace(host, passthrough_gpus=held),))
     assert ADDRESSES[0] not in solve(cluster(nodes(1, gpu=FIXED)), site).placements[0].gpus
     error = refused(cluster(nodes(4, gpu=FIXED, cpus=8)), site)
     assert (error.code, error.target) == ("placement.infeasible", "node-4")
@@ -84,17 +84,17 @@ def test_a_vm_that_is_off_keeps_its_own_function() -> None:
     done = provisioned(spec, direct())
     off = changed(done, "node-2", powered_on=False)
     host = off.hosts[0]
-    freed = tuple(replace(each, held_by=None) for each in host.whole_gpus)
-    plan = planned(spec, replace(off, hosts=(replace(host, whole_gpus=freed),)))
+    freed = tuple(replace(each, held_by=None) for each in host.passthrough_gpus)
+    plan = planned(spec, replace(off, hosts=(replace(host, passthrough_gpus=freed),)))
     assert not any(isinstance(change, AttachDevices) for change in plan.changes)
 
 
-def test_a_vm_with_vgpus_is_not_one_with_whole_gpus() -> None:
+def test_a_vm_with_vgpus_is_not_one_with_passthrough_gpus() -> None:
     vgpus = cluster(nodes(1))
     done = provisioned(vgpus, one_host(groups=()))
     host = done.hosts[0]
-    gpus = direct().hosts[0].whole_gpus
-    both = replace(done, hosts=(replace(host, whole_gpus=gpus),))
+    gpus = direct().hosts[0].passthrough_gpus
+    both = replace(done, hosts=(replace(host, passthrough_gpus=gpus),))
     plan = planned(cluster(nodes(1, gpu=FIXED)), both)
     assert any(isinstance(change, PowerOff) for change in plan.changes)
     change = only(plan, AttachDevices)
@@ -105,8 +105,8 @@ def test_a_vm_with_vgpus_is_not_one_with_whole_gpus() -> None:
 def test_a_board_vsml_does_not_know_is_asked_for_by_its_ids() -> None:
     site = direct()
     host = site.hosts[0]
-    strange = tuple(replace(each, device=0x2901) for each in host.whole_gpus)
-    site = replace(site, hosts=(replace(host, whole_gpus=strange),))
+    strange = tuple(replace(each, device=0x2901) for each in host.passthrough_gpus)
+    site = replace(site, hosts=(replace(host, passthrough_gpus=strange),))
     asked = GpuRequest(kind=GpuKind.PASSTHROUGH, device="10de:2901")
     (placement,) = solve(cluster(nodes(1, gpu=asked, nic=NicRequest(kind=NicKind.NONE))), site).placements
     assert placement.target.extra_config["pciPassthru.64bitMMIOSizeGB"] == "512"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.counted import checked, counted
 from tests.fakes.pictures import quad_8u3
-from tests.fakes.wishes import cluster, node
+from tests.fakes.requirements import cluster, node
 from tests.unit.core.brute import MOST, possible
 from tests.unit.core.hard_sites import Case, cases
 from vsphere_ml.core.errors import NotPossible

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fakes.pictures import quad_8u3
-from tests.fakes.wishes import cluster, nodes
+from tests.fakes.requirements import cluster, nodes
 from vsphere_ml.core.model.inventory import PciAddress
 from vsphere_ml.core.model.placement import Locality, Pairing
-from vsphere_ml.core.nodes.requirements import wish
-from vsphere_ml.core.placement.host.host_capacity import HostCapacity, NodeCandidate, rooms
+from vsphere_ml.core.nodes.requirements import requirements_of
+from vsphere_ml.core.placement.host.host_capacity import HostCapacity, NodeCandidate, host_capacities
 from vsphere_ml.core.placement.resolve import resolve
 from vsphere_ml.core.placement.search.ranking import Ranking
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 GPUS = tuple(PciAddress(each) for each in ("0000:3b:00.0", "0000:3c:00.0", "0000:b3:00.0", "0000:b4:00.0"))
 SITE = quad_8u3(hosts=5, taken=False)
-WISH: NodeRequirements = wish(nodes(1)[0], resolve(cluster(1), SITE), existing=False)
+WISH: NodeRequirements = requirements_of(nodes(1)[0], resolve(cluster(1), SITE), existing=False)
 
 
 def option(placement: int) -> NodeCandidate:
@@ -39,7 +39,7 @@ def emptiest(capacity: HostCapacity) -> tuple[int, ...] | None:
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.booleans()), max_size=40))
 def test_the_best_room_is_the_first_of_all(moves: list[tuple[int, bool, bool]]) -> None:
-    there = {capacity.order: capacity for capacity in rooms(SITE.hosts, SITE.vms, {}).values()}
+    there = {capacity.order: capacity for capacity in host_capacities(SITE.hosts, SITE.vms, {}).values()}
     log: list[int] = []
     among = {order: capacity for order, capacity in there.items() if order != 2}  # not all rooms are for every wish
     rankings = [(suits, Ranking(among, suits, log)) for suits in (fullest, emptiest)]

@@ -10,11 +10,11 @@ from vsphere_ml.core.catalog import ats_versions
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.hosts import saved_state
 from vsphere_ml.core.hosts.ats_facts import facts
-from vsphere_ml.core.hosts.ats_settings import connectx, wishes
+from vsphere_ml.core.hosts.ats_settings import connectx, list_settings
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy, HostPlan, HostPlanInput, plan
 from vsphere_ml.core.ports.esxi import see_one
 from vsphere_ml.core.ports.host_events import Asking
-from vsphere_ml.flows.cluster.plan import compare, look
+from vsphere_ml.flows.cluster.plan import compare, read_site
 from vsphere_ml.flows.guests import boot
 from vsphere_ml.flows.hosts.host_apply import StepTimeouts
 from vsphere_ml.flows.hosts.host_firmware import FirmwareAccess
@@ -46,7 +46,7 @@ class Task:
     dry_run: bool = False
     confirmed: bool = True  # as of a Consent
     parallel: int = 1
-    patience: StepTimeouts = field(default_factory=StepTimeouts)
+    timeouts: StepTimeouts = field(default_factory=StepTimeouts)
     vcenter: frozenset[str] = frozenset()  # its own names and addresses
 
 
@@ -66,8 +66,8 @@ class HostsReading:
     run: RunContext
     site: HostAccesses
     task: Task
-    tell_host: HostListener
-    wishes: dict[str, HostSettings] = field(default_factory=dict)  # by host
+    notify_host: HostListener
+    settings_by_host: dict[str, HostSettings] = field(default_factory=dict)  # by host
     inventory: Inventory | None = None
     firmware_access: FirmwareAccess | None = None
 
@@ -76,13 +76,13 @@ class HostsReading:
 
         Guests that have a whole function may take `wait_s` seconds to answer: their VMs were just powered on.
         """
-        self.inventory = look(self.run, why=why)
+        self.inventory = read_site(self.run, why=why)
         compared = compare(self.run.spec, _in_service(self.inventory))
         records = self._records(self.inventory) if self.task.revert else {}
-        wanted = wishes(self.run.spec, self.inventory, compared.plan.placements, self.task.named, records)
+        wanted = list_settings(self.run.spec, self.inventory, compared.plan.placements, self.task.named, records)
         if not wanted:
             raise self._no_hosts(compared.placement_error)
-        self.wishes = {settings.ref: settings for settings in wanted}
+        self.settings_by_host = {settings.ref: settings for settings in wanted}
         self.firmware_access = FirmwareAccess(
             hosts=self.site.hosts,
             shells=self.site.shells,
@@ -108,15 +108,15 @@ class HostsReading:
     def _plan(self, state: EsxiHostState) -> HostPlan:
         if self.inventory is None or self.firmware_access is None:
             raise AssertionError("nobody has looked yet")
-        settings = self.wishes[state.ref]
-        self.tell_host(Asking(host=state.name))
+        settings = self.settings_by_host[state.ref]
+        self.notify_host(Asking(host=state.name))
         record = saved_state.parse(state.record)
         firmware = self.firmware_access.read(settings, state)
         case = HostPlanInput(
             cluster=self.run.spec.name,
             nodes=[node.name for node in self.run.spec.nodes],
             facts=facts(settings, state, firmware, self.inventory, record),
-            sight=state,
+            state=state,
             record=record,
             leave=self.task.leave,
             evacuate=self.run.spec.host_config.evacuate,
@@ -124,7 +124,7 @@ class HostsReading:
             revert=self.task.revert,
             vcenter=self.task.vcenter,
             unsupported=ats_versions.refusal(state.version, state.build, state.cpu_vendor) or "",
-            caution=ats_versions.caution(state.version, state.cpu_vendor) or "",
+            warning=ats_versions.version_warning(state.version, state.cpu_vendor) or "",
         )
         return plan(case)
 
@@ -135,12 +135,12 @@ class HostsReading:
             return {}
         deadline = boot.start_deadline(wait_s, self.run.clock)
         quiet = replace(self.run, notify=_nobody)
-        found = boot.wait_address(quiet, boot.first_look(quiet), deadline, only=names)
+        found = boot.wait_address(quiet, boot.read_running_site(quiet), deadline, only=names)
         return {**found.errors, **{place.name: place for place in found.places}}
 
     def _no_hosts(self, unplaced: NotPossible | None) -> NotPossible:
         return NotPossible(
-            f"no host is {self.run.spec.name}'s: none of its VMs stands, and no node finds a placement",
+            f"no host is {self.run.spec.name}'s: none of its VMs exists, and no node can be placed",
             code="ats.no-hosts",
             target=self.run.spec.name,
             hint="`vsml provision` first, or name hosts with --host",

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.predict.published import PublishedResult
 
 
-def text(anchors: Sequence[PublishedResult], unpublished: Sequence[str]) -> Group:
+def text(published: Sequence[PublishedResult], unpublished: Sequence[str]) -> Group:
     """Return a few lines a figure."""
     missing = line(("no published figure was found for", "bold"))
-    return Group(*map(_anchor, anchors), missing, *map(_missing_line, unpublished))
+    return Group(*map(_result_lines, published), missing, *map(_missing_line, unpublished))
 
 
-def _anchor(anchor: PublishedResult) -> Text:
+def _result_lines(result: PublishedResult) -> Text:
     return lines(
-        line((anchor.what, "bold"), ": ", anchor.figure),
-        line("   ", anchor.conditions),
-        line("   ", (anchor.source, "dim")),
+        line((result.what, "bold"), ": ", result.figure),
+        line("   ", result.conditions),
+        line("   ", (result.source, "dim")),
     )
 
 

@@ -61,7 +61,7 @@ KINDS = {
     "package-fails": Kind(
         about="the stand-in --package fails to install",
         begin=faults.fail_package,
-        end=faults.mend_package,
+        end=faults.repair_package,
         needs_package=True,
     ),
     "reboot": Kind(about="the guest reboots by itself", begin=lambda home, vm, _: faults.reboot(home, vm)),

@@ -1,0 +1,21 @@
+"""`vsml bench published`: what others have published."""
+
+from __future__ import annotations
+
+from vsphere_ml.cli.options import command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+
+@command
+def list_published(_terminal: Terminal) -> Answer:
+    """List published figures with their conditions and sources, to stand beside one's own.
+
+    Hosts, versions and years differ, so none of them is a mark to beat.
+
+    Example: `vsml bench published`
+    """
+    from vsphere_ml.bench.predict.published import PUBLISHED, UNPUBLISHED
+    from vsphere_ml.cli.views.bench import published as view
+
+    data = {"published": list(PUBLISHED), "unpublished": list(UNPUBLISHED)}
+    return Answer(text=view.text(PUBLISHED, UNPUBLISHED), data=data)
