@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.lab]
 MANY = (
     QUAD.replace("cpus = 16", "cpu = 16")
     .replace("64GiB", "64 gigs")
-    .replace('profile = "A100-40C"', 'profile = "A100-41C"')
+    .replace('profile = "A100-40C"', 'profile = "A100 40C"')
 )
 
 
