@@ -46,7 +46,7 @@ def main() -> int:
     given = parser.parse_args()
     rank = number(RANK)
     file = Path(given.folder) / f"rank-{rank}.jsonl"
-    notify(file, place(rank, given.interface))
+    report(file, place(rank, given.interface))
     before, prioritized, began = sent_by_device(), sent_by_priority(), cpu_counters()
     # MPICH's launcher talks to the program by a descriptor that PMI_FD names: it must stay open.
     env = {**of_node(Path(given.folder)), **os.environ, "VSML_BENCH_FILE": str(file)}
@@ -55,9 +55,9 @@ def main() -> int:
         signal.signal(each, lambda number, _frame: program.send_signal(number))
     seen = watch_program(program, file if number(LOCAL_RANK) == 0 else None)
     if number(LOCAL_RANK) == 0:
-        notify(file, {"kind": "contention", **contention(began, cpu_counters())})
-        notify(file, {"kind": "priorities", "ports": priority_differences(prioritized, sent_by_priority())})
-    notify(file, {"kind": "traffic", "bytes": differences(before, sent_by_device()), "peers": peers(seen)})
+        report(file, {"kind": "contention", **contention(began, cpu_counters())})
+        report(file, {"kind": "priorities", "ports": priority_differences(prioritized, sent_by_priority())})
+    report(file, {"kind": "traffic", "bytes": differences(before, sent_by_device()), "peers": peers(seen)})
     return end_like(program.returncode)
 
 
@@ -79,7 +79,7 @@ def end_like(status: int) -> int:
     return status if status >= 0 else 128 - status
 
 
-def notify(file: Path, line: dict[str, object]) -> None:
+def report(file: Path, line: dict[str, object]) -> None:
     with file.open("a", encoding="utf-8") as lines:
         lines.write(json.dumps(line) + "\n")
 
@@ -164,7 +164,7 @@ def watch_program(program: subprocess.Popen[bytes], file: Path | None) -> dict[t
         soon -= bool(most) and soon > 0
         if file and time.monotonic() >= due:
             rows = clocks()
-            notify(file, {"kind": "clocks", "gpus": rows})
+            report(file, {"kind": "clocks", "gpus": rows})
             due = time.monotonic() + CLOCKS_S if rows else float("inf")
         try:
             program.wait(SOON_S if soon else POLL_S)
