@@ -206,7 +206,7 @@ class GuestTable(FileTable):
     port: f.Port | None = Field(default=None, description="SSH port; default 22")
     first_boot: Annotated[FirstBootBy | None, PlainValidator(f.choice(FirstBootBy))] = Field(
         default=None,
-        description="who tells a new guest its name, its address and its user: `cloud-init` (default where there is a "
+        description="what gives a new guest its name, its address and its user: `cloud-init` (default where there is a "
         "`[guest]`); `customization`: vCenter, through VMware Tools, name and address alone; `none`: the template has "
         "all of it",
     )
