@@ -59,8 +59,7 @@ def test_links_of_nine_tenths_are_slower_and_the_same_again_is_not(
     launch_in_turn(cluster, records, launches, "--workload", "link")
     entire, fewer, again = records
     answer, ratio = compared(cluster, entire, fewer)
-    assert answer == "slower", ratio
-    assert ratio == pytest.approx(0.9, abs=0.02)  # acknowledgements of the other direction share each link
+    assert (answer, round(ratio, 2)) == ("slower", 0.9)
     assert compared(cluster, entire, again)[0] in {"equivalent", "no difference shown"}
     assert cluster.shell.here("bench", "gate", fewer, "--baseline", entire).status == 6
 

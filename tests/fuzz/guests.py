@@ -1,4 +1,4 @@
-"""Whatever a guest, a host's tools or a rank print: it means something, is told as lacking, or is refused in words."""
+"""Whatever a guest, a host's tools or a rank print: it is read, counts as missing, or is refused in words."""
 
 from __future__ import annotations
 
