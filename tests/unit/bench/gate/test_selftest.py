@@ -10,25 +10,26 @@ import pytest
 from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine
 from vsphere_ml.bench.gate import selftest
-from vsphere_ml.bench.model.record import LinkResult, Outcome, Proof, Run, SweepPoint, Verdict
+from vsphere_ml.bench.model.record import LinkLoad, LinkResult, Outcome, Proof, Run, SweepPoint, Verdict
 
 if TYPE_CHECKING:
     from tests.golden import Golden
 
 RATE = 100e6
 WIRE = 100e6 / 8 * 1448 / 1514  # tc's token bucket counts 14 bytes besides an MTU of 1500; TCP and IP take 52 of it
+ALONE, RING = LinkLoad.ALONE, LinkLoad.RING
 MACHINE = Machine(usable_bytes_per_s=WIRE, alpha_s=0.0)
 
 
-def swept(share: float = 0.97, *, iperf3: float = 1.0) -> tuple[Run, ...]:
+def swept(share: float = 0.97, *, iperf3: float = 1.0, load: LinkLoad = ALONE) -> tuple[Run, ...]:
     """Return all-reduces on 2, 3 and 4 nodes that get this share of what the bound allows."""
-    return tuple(at(nodes, share, iperf3) for nodes in (2, 3, 4))
+    return tuple(at(nodes, share, iperf3, load) for nodes in (2, 3, 4))
 
 
-def at(nodes: int, share: float, iperf3: float = 1.0) -> Run:
+def at(nodes: int, share: float, iperf3: float = 1.0, load: LinkLoad = ALONE) -> Run:
     run = synthetic.sweep(nodes, machine=MACHINE)
     points = tuple(replace(each, time_s=tuple(time / share for time in each.time_s)) for each in run.sweep)
-    link = LinkResult(tool="iperf3", sender="node-1", receiver="node-2", bytes_per_s=WIRE * iperf3)
+    link = LinkResult(tool="iperf3", sender="node-1", receiver="node-2", bytes_per_s=WIRE * iperf3, load=load)
     return replace(run, sweep=points, link_results=(link,))
 
 
@@ -70,9 +71,14 @@ def test_bus_bandwidth_that_depends_on_the_nodes() -> None:
     assert broken((at(2, 0.99), at(3, 0.97), at(4, 0.88))) == ["bus bandwidth"]
 
 
-@pytest.mark.parametrize("share", [0.95, 1.05])
-def test_links_that_do_not_have_their_rate(share: float) -> None:
-    assert broken(swept(iperf3=share)) == ["link"]
+@pytest.mark.parametrize(("load", "share"), [(ALONE, 0.96), (ALONE, 1.04), (RING, 0.94), (RING, 1.04)])
+def test_links_that_do_not_have_their_rate(load: LinkLoad, share: float) -> None:
+    assert broken(swept(iperf3=share, load=load)) == ["link"]
+
+
+@pytest.mark.parametrize(("load", "share"), [(ALONE, 0.975), (ALONE, 1.025), (RING, 0.975 * 0.978), (RING, 1.025)])
+def test_links_at_their_rate_less_what_a_ring_acknowledges(load: LinkLoad, share: float) -> None:
+    assert broken(swept(iperf3=share, load=load)) == []
 
 
 def test_a_slowed_link_that_is_not_found_and_one_that_is_blamed_wrongly() -> None:
