@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Compiling anew what every `vsml` imports would take half its CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help browser setup demo test test-long check lint types layers go-test py-test packages bench-provision bench-guests bench-overhead bench-placement bench-boots bench-large-files bench-first-hour fuzz lock clean
+.PHONY: help browser setup demo test test-long check coverage lint types layers go-test py-test packages bench-provision bench-guests bench-overhead bench-placement bench-boots bench-large-files bench-first-hour fuzz lock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,7 +30,7 @@ check: packages setup ## lint, types, layers and every test that a change has to
 	$(BIN)/python scripts/rings.py
 
 test-long: packages browser setup ## what takes long: each answer broken in turn, a gigabit, statistics by the hundred, fuzz
-	$(BIN)/python scripts/rings.py faults long fuzz
+	$(BIN)/python scripts/rings.py coverage faults long fuzz
 
 lint:
 	$(BIN)/ruff check .
@@ -65,6 +65,9 @@ bench-boots: setup ## how soon 64 lab guests stand, and what they take (needs ro
 
 bench-large-files: setup ## CPU time of checking 8,000 nodes, and memory of commands that read 256 MiB
 	$(BIN)/python -m benchmarks.large_files
+
+coverage: setup ## unit tests, and which lines and branches none of them reaches
+	$(BIN)/python scripts/rings.py coverage
 
 fuzz: setup ## hostile inputs for FUZZ_SECONDS (60) a target: files, templates, logs, topologies
 	$(BIN)/python -m tests.fuzz

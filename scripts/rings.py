@@ -36,7 +36,7 @@ LOG = "prepare.log"
 COVERAGE = ("--cov", "--cov-report=term:skip-covered")
 MAKE = ("lint", "types", "layers", "go-test")
 PYTEST = {
-    "unit": ("tests/unit", "-n", str(CORES), *COVERAGE),
+    "unit": ("tests/unit", "-n", str(CORES)),
     "labs": ("tests/contract", "tests/integration", "tests/peers", "-n", str(WAITING), "--dist", "loadscope"),
     "e2e": (
         "tests/e2e",
@@ -52,6 +52,7 @@ PYTEST = {
     "alone": ("tests/e2e", "-m", "alone and not long"),
 }
 LONG = {
+    "coverage": ("tests/unit", "-n", str(CORES), *COVERAGE),  # tracing takes as long as the tests (Python 3.11)
     "faults": (
         "tests/faults",
         "tests/e2e/test_bench_ends.py",

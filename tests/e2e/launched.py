@@ -28,6 +28,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         settings(made, "openmpi-4")
         done = made.configure()
         assert done.status == 0, done.err
+        made.shape()
         yield made
 
 

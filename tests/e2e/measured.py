@@ -41,6 +41,7 @@ def cluster(folder: Path, nodes: int = 3) -> Iterator[Cluster]:
         settings(made, MPICH, nodes)
         built = made.shell.here("provision", "--yes")
         assert built.status == 0, built.err
+        made.shape()
         yield made
 
 
@@ -94,11 +95,6 @@ def settings(cluster: Cluster, values: dict[str, str], nodes: int = 3) -> None:
 
 def bench(shell: Shell, *more: str) -> Ended:
     return shell.here("bench", *more, "-o", "json")
-
-
-def shape(cluster: Cluster, rate: str, *more: str) -> None:
-    ended = cluster.shell.here("lab", "shape", "--rate", rate, *more)
-    assert ended.status == 0, ended.err
 
 
 def told(cluster: Cluster, *command: str) -> Any:

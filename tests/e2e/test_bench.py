@@ -92,11 +92,11 @@ def assert_made_again_from(run: dict[str, Any]) -> None:
 
 def shaped(cluster: Cluster, rate: str) -> tuple[float, float]:
     """Return the bus bandwidth of 4 MiB and more at its best, and what iperf3 got through, in bytes per second."""
-    assert cluster.shell.here("lab", "shape", "--rate", rate).status == 0
+    cluster.shape(rate)
     try:
         (run,) = trained.runs(bench(cluster, "--workload", "allreduce", "--results", rate, "-o", "json"))
     finally:
-        cluster.shell.here("lab", "shape", "--rate", "none")
+        cluster.shape()
     point = run["sweep"][-1]
     return point["size_bytes"] / min(point["time_s"]), run["link"]["calibrated_bytes_per_s"]
 

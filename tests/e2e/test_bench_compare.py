@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e import measured, trained
-from tests.e2e.measured import ALLREDUCE, PAIR, bench, shape, told
+from tests.e2e.measured import ALLREDUCE, PAIR, bench, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,10 +34,10 @@ def launch_in_turn(cluster: Cluster, rates: dict[str, str], launches: int, *how:
     """Launch that often over links of each record's rate, in turn, so that what else runs meets all records."""
     for number in range(1, launches + 1):
         for record, rate in rates.items():
-            shape(cluster, rate)
+            cluster.shape(rate)
             ended = bench(cluster.shell, *how, "--repeats", str(number), *PAIR, "--results", record)
             assert len(trained.runs(ended)) == number
-    shape(cluster, "none")
+    cluster.shape()
 
 
 def compared(cluster: Cluster, first: str, second: str) -> tuple[str, float]:

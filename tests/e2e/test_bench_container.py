@@ -41,6 +41,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         settings(made, "openmpi-4")
         done = made.configure()
         assert done.status == 0, done.err
+        made.shape()
         yield made
 
 

@@ -37,6 +37,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         )
         done = made.configure()
         assert done.status == 0, done.err
+        made.shape()
         made.shell.write("forever.py", FOREVER)
         yield made
 

@@ -11,7 +11,7 @@ import pytest
 from tests.e2e import measured, trained
 from tests.e2e.conftest import DEADLINE_S, QUAD
 from tests.e2e.launched import RANK
-from tests.e2e.measured import MPICH, ONCE, OPEN_MPI_5, PAIR, SWEEP, bench, causes, settings, shape
+from tests.e2e.measured import MPICH, ONCE, OPEN_MPI_5, PAIR, SWEEP, bench, causes, settings
 from tests.waiting import until
 from vsphere_ml.lab import runtime
 
@@ -31,10 +31,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def test_a_slow_link_among_three_nodes_is_found(cluster: Cluster) -> None:
     settings(cluster, MPICH)
-    shape(cluster, "200mbit")
-    shape(cluster, "50mbit", "node-3")
+    cluster.shape("200mbit")
+    cluster.shape("50mbit", "node-3")
     trained.runs(bench(cluster.shell, *SWEEP, "--sizes", "4194304", "--iters", "3", "--results", "slow-link"))
-    shape(cluster, "none")
+    cluster.shape()
     blamed = causes(cluster, "slow-link", "bench.slow-link")
     assert blamed
     assert all("node-3" in each for each in blamed)

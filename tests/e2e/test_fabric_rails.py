@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e import measured
-from tests.e2e.measured import shape
 from tests.integration.guests import needed
 
 if TYPE_CHECKING:
@@ -35,8 +34,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(autouse=True)
 def _rates(cluster: Cluster) -> None:
-    shape(cluster, "none", "--uplink")
-    shape(cluster, "10mbit")
+    cluster.shape("none", "--uplink")
+    cluster.shape("10mbit")
 
 
 def run(cluster: Cluster, command: str, *only: str) -> None:
@@ -53,7 +52,7 @@ def test_where_nothing_is_wrong_nothing_is_named(cluster: Cluster) -> None:
 
 
 def test_a_slow_guest_is_named(cluster: Cluster) -> None:
-    shape(cluster, "3mbit", "node-3")
+    cluster.shape("3mbit", "node-3")
     assert blamed(cluster, "guest") == [("bench.slow-link", "node-3")]
 
 
@@ -64,6 +63,6 @@ def test_one_slow_rail_of_four_is_named(cluster: Cluster) -> None:
 
 
 def test_an_oversubscribed_uplink_is_named(cluster: Cluster) -> None:
-    shape(cluster, "80mbit", "--uplink", *(f"node-{at}" for at in range(2, 9, 2)))
+    cluster.shape("80mbit", "--uplink", *(f"node-{at}" for at in range(2, 9, 2)))
     sides = " | ".join(",".join(f"node-{at}" for at in range(first, 9, 2)) for first in (1, 2))
     assert blamed(cluster, "uplink") == [("bench.oversubscribed", sides)]

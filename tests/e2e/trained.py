@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from vsphere_ml.lab.state import Lab
 
 NAMES = ("node-1", "node-2")
+LAN = "1gbit"  # of guests' links. Without a rate iperf3 fills the CPUs of all tests, 10 s of CPU time for a launch
 ALL = ("base", "roce", "driver", "container", "runtime", "mpi")
 # What must never be seen anywhere but in the file that holds it.
 SECRETS = {"licence_token": "hunter2-token-hunter2", "registry_key": "hunter2-registry-hunter2"}
@@ -71,6 +72,11 @@ class Cluster:
         nodes = QUAD.replace("node-[01-04]", "node-[1-2]")
         guest = f"[guest]\nplaybooks = [{listed}]\n[guest.settings]\n"
         self.shell.write("cluster.toml", nodes + guest + "\n".join(lines) + "\n")
+
+    def shape(self, rate: str = LAN, *more: str) -> None:
+        """Give guests' links a rate: all, or those named."""
+        ended = self.shell.here("lab", "shape", "--rate", rate, *more)
+        assert ended.status == 0, ended.err
 
     def configure(self, *more: str) -> Ended:
         return self.shell.here("configure", "--yes", *more)
