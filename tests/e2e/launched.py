@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from tests.e2e.trained import Cluster
 
 LAUNCH_S = 1200
-SMALL = ("--repeats", "1", "--steps", "30", "--sizes", "1048576,4194304", "--iters", "3", "--max-time", "900")
+# Little to compute, since all tests share the CPUs.
+TRAIN = ("--steps", "15", "--batch", "8")
+SMALL = ("--repeats", "1", *TRAIN, "--sizes", "1048576,4194304", "--iters", "3", "--max-time", "900")
 
 
 @contextmanager

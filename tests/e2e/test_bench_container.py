@@ -51,7 +51,9 @@ def settings(cluster: Cluster, mpi: str, **more: str) -> None:
 
 
 def bench(cluster: Cluster, *more: str) -> Ended:
-    return cluster.shell.here(*ONCE, "--run-in", "container", "--steps", "12", "--max-time", "500", "-o", "json", *more)
+    return cluster.shell.here(
+        *ONCE, "--run-in", "container", "--steps", "12", "--batch", "8", "--max-time", "500", "-o", "json", *more
+    )
 
 
 def run_of(ended: Ended) -> dict[str, Any]:

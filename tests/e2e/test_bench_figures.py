@@ -53,7 +53,7 @@ while len(ran()) < 2 or '"step"' not in told():
 program = int(ran("-n")[0])
 try:
     while True:
-        for what, seconds in ((signal.SIGSTOP, 0.15), (signal.SIGCONT, 0.01)):
+        for what, seconds in ((signal.SIGSTOP, 0.06), (signal.SIGCONT, 0.02)):
             os.kill(program, what)
             time.sleep(seconds)
 except ProcessLookupError:
@@ -66,7 +66,21 @@ def test_a_guest_that_is_held_up_is_the_straggler(cluster: Cluster) -> None:
     hold_up = f"setsid python3 -c {shlex.quote(_HELD_UP)} held-up </dev/null >/dev/null 2>&1 &"
     try:
         assert cluster.shell.here("run", "--only", "node-2", "--", hold_up).status == 0
-        trained.runs(bench(cluster.shell, *ONCE, "--steps", "40", "--max-time", "900", *PAIR, "--results", "straggler"))
+        trained.runs(
+            bench(
+                cluster.shell,
+                *ONCE,
+                "--steps",
+                "40",
+                "--batch",
+                "8",
+                "--max-time",
+                "900",
+                *PAIR,
+                "--results",
+                "straggler",
+            )
+        )
     finally:
         cluster.shell.here("run", "--only", "node-2", "--", "pkill -f '[h]eld-up'")
     assert causes(cluster, "straggler", "bench.straggler") == ["node-2"]
