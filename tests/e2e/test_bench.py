@@ -118,6 +118,7 @@ def test_compressed_gradients_keep_two_nodes_in_sync(cluster: Cluster) -> None:
     assert {each["name"]: each["verdict"] for each in run["proofs"]}["in_sync"] == "yes"
 
 
+@pytest.mark.long  # `selftest`, in the ring `alone`, holds more of it
 def test_a_link_of_a_fifth_makes_the_figure_a_fifth(cluster: Cluster) -> None:
     fast, fast_link = shaped(cluster, "50mbit")
     slow, slow_link = shaped(cluster, "10mbit")

@@ -77,7 +77,8 @@ def test_the_container_sees_what_nccl_is_told_in_its_guest(cluster: Cluster) -> 
     assert seen.out.splitlines()[1] == "2"
 
 
-@pytest.mark.parametrize("mpi", ["openmpi-4", "openmpi-5"])
+# Without containers both are tried in the short rings, in test_bench.
+@pytest.mark.parametrize("mpi", [pytest.param("openmpi-4", marks=pytest.mark.long), "openmpi-5"])
 def test_mpirun_goes_from_container_to_container(cluster: Cluster, mpi: str) -> None:
     settings(cluster, mpi)
     run = run_of(bench(cluster, "--launcher", "mpirun", "--results", mpi))
