@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from typing import TYPE_CHECKING
 
 from vsphere_ml.config.secrets.passwords import keyring_lookup
+from vsphere_ml.config.secrets.secret_file import read_secret
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.guest import Sensitive
 
@@ -17,16 +16,13 @@ if TYPE_CHECKING:
     from vsphere_ml.config.secrets.passwords import Keyring
     from vsphere_ml.core.model.spec import SecretSource
 
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_LARGEST = 1 << 20
-
 
 def secret(
     name: str, source: SecretSource, account: str, environ: Mapping[str, str], keyring: Keyring = keyring_lookup
 ) -> Sensitive:
     """Return the secret, a file's as a whole but for the line end; `account` is whose it is in a keyring.
 
-    Raises ConfigError `secret.missing`, `secret.permissions`, `secret.unreadable` or `secret.keyring`.
+    Raises ConfigError `secret.missing`, `secret.keyring`, or as `read_secret`.
     """
     if source.file is not None:
         found, hint = _of_file(name, source.file), f"write it into {source.file}"
@@ -44,23 +40,6 @@ def secret(
 
 
 def _of_file(name: str, path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_mode & _OTHERS:
-                raise ConfigError(
-                    f"others can read the file of `{name}`",
-                    code="secret.permissions",
-                    target=str(path),
-                    hint=f"chmod 600 {path}",
-                )
-            text = file.read(_LARGEST).decode()
-    except (OSError, ValueError) as error:  # a UnicodeDecodeError is a ValueError, and would repeat the secret
-        why = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
-        raise ConfigError(
-            f"the file of `{name}` cannot be read: {why[:1].lower()}{why[1:]}",
-            code="secret.unreadable",
-            target=str(path),
-            hint=f"ls -l {path}",
-        ) from None
+    text = read_secret(path, f"the file of `{name}`")
     # A private key wants its last line end; whatever is one line is meant without it.
     return text if text.count("\n") > 1 else text.rstrip("\r\n")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.config.secrets.environment import VariableNames, families, unused_variables
 from vsphere_ml.config.secrets.secret import Secret
+from vsphere_ml.config.secrets.secret_file import read_secret
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 SERVICE = "vsml"  # in the keyring, when the file names none
 VARIABLE = "VSML_VCENTER_PASSWORD"
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_LARGEST = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,7 @@ def password(
 ) -> FoundSecret:
     """Return the password: from the source the file names and nowhere else, or environment, keyring, prompt, in order.
 
-    Raises ConfigError `secret.missing`, `secret.permissions`, `secret.unreadable`, `secret.keyring`, `env.invalid`.
+    Raises ConfigError `secret.missing`, `secret.keyring`, `env.invalid`, or as `read_secret`.
     """
     if source.env is not None:
         return _from_variable(source.env, environ)
@@ -95,28 +92,10 @@ def _from_variable(name: str, environ: Mapping[str, str]) -> FoundSecret:
 
 def _from_file(path: Path) -> Secret:
     """Return a file's first line; nobody else may be able to read the file."""
-    try:
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_mode & _OTHERS:
-                raise _too_open(path)
-            line = file.readline(_LARGEST).decode().rstrip("\r\n")
-    except (OSError, ValueError) as error:  # a UnicodeDecodeError is a ValueError, and would repeat the secret
-        why = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
-        raise ConfigError(
-            f"the password file cannot be read: {why[:1].lower()}{why[1:]}",
-            code="secret.unreadable",
-            target=str(path),
-            hint=f"install -m 600 /dev/null {path}, then write the password into it",
-        ) from None
+    line = read_secret(path, "the password file", first_line=True)
     if not line:
         raise _missing_secret("the password file is empty", str(path), "write the password into its first line")
     return Secret(line)
-
-
-def _too_open(path: Path) -> ConfigError:
-    return ConfigError(
-        "others can read the password file", code="secret.permissions", target=str(path), hint=f"chmod 600 {path}"
-    )
 
 
 def _read_keyring(service: str, account: Account, keyring: Keyring) -> FoundSecret:
