@@ -5,6 +5,7 @@ Values are found by their bytes, so that all around them stays as the lab wrote 
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -14,8 +15,10 @@ from xml.parsers import expat
 
 from pyVmomi import VmomiSupport, vim
 
+from tests.faults.calls import EACH, OFFSET
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 _TYPE = "type"
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
@@ -152,6 +155,7 @@ def no_object(answer: bytes, value: Value) -> bytes | None:
     return _with_text(answer, value, "gone-9999") if _is_object(value) else None
 
 
+ONE_OF = 5  # of the kinds of calls of a run, with each edit
 _OUTER = 3  # envelope, body, answer
 EDITS: dict[str, Edit] = {
     "unknown word": unknown_word,
@@ -180,6 +184,18 @@ def editable(answer: bytes, edit: Edit) -> Iterator[str]:
     for value in read_values(answer):
         if edit(answer, value) not in {None, answer}:
             yield value.path
+
+
+def whose_turn(kinds: Iterable[str], edit: str) -> list[str]:
+    """Return the kinds of calls that are tried with an edit."""
+    turn = int(os.environ.get(OFFSET, "0")) + [*EDITS].index(edit)
+    return [kind for at, kind in enumerate(kinds) if os.environ.get(EACH) or (at + turn) % ONE_OF == 0]
+
+
+def edit_one(edit: str, body: bytes) -> bytes:
+    """Return an answer with that of its values edited whose turn it is; as it is when it has none."""
+    paths = list(dict.fromkeys(editable(body, EDITS[edit])))
+    return edited(body, paths[int(os.environ.get(OFFSET, "0")) % len(paths)], EDITS[edit]) if paths else body
 
 
 def _is_number(value: Value) -> bool:

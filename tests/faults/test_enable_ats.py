@@ -1,13 +1,19 @@
-"""`enable-ats` and its `--revert` on a host, with one broken answer at the first call of each kind in turn."""
+"""`enable-ats` and its `--revert` on a host, with one answer that is broken, or has one value rewritten.
+
+A broken answer comes at the first call of each kind. Rewritten ones have their turn as in test_rewritten_run.
+"""
 
 from __future__ import annotations
 
+import traceback
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.faults.calls import TROUBLES, share
+from tests.faults.rewriting import EDITS, edit_one, whose_turn
 from tests.integration import labs, proxy
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load_text
@@ -28,6 +34,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.lab, pytest.mark.faults]
 HOST = "esx-01.lab.test"
+# What a rewritten answer makes vsml wait for may never come, and all that does comes within seconds.
+IMPATIENT = StepTimeouts(shutdown_s=20.0, maintenance_s=20.0, reboot_s=20.0, change_s=20.0)
 SPEC = load_text(labs.cluster_file("n", cluster="gpu", gpu='{ profile = "A100-40C" }'))
 
 
@@ -38,14 +46,16 @@ def between(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
         yield made
 
 
-def run_on_host(between: Proxy, *, revert: bool = False, dry_run: bool = False) -> AtsReport:
+def run_on_host(
+    between: Proxy, *, revert: bool = False, dry_run: bool = False, timeouts: StepTimeouts | None = None
+) -> AtsReport:
     session = between.sign_in()
     try:
         return enable_ats(
             HostsReading(
                 RunContext(SPEC, Gateway(session), lambda _: None, SystemClock()),
                 HostAccesses(hosts=EsxHosts(session, pause_s=0.05)),
-                Task(named=(HOST,), revert=revert, dry_run=dry_run, timeouts=StepTimeouts()),
+                Task(named=(HOST,), revert=revert, dry_run=dry_run, timeouts=timeouts or StepTimeouts()),
                 lambda _: None,
             ),
             approve=lambda _: True,
@@ -76,9 +86,9 @@ CHANGES = frozenset(
 )
 
 
-def codes(between: Proxy, *, revert: bool) -> set[str]:
+def codes(between: Proxy, *, revert: bool, timeouts: StepTimeouts | None = None) -> set[str]:
     try:
-        report = run_on_host(between, revert=revert)
+        report = run_on_host(between, revert=revert, timeouts=timeouts)
     except VsmlError as error:
         return {error.code}
     return {report.error.code} if report.error else set()
@@ -123,3 +133,35 @@ def test_ats_is_enabled_and_reverted_by_the_next_run_at_the_latest(
                 assert codes(between, revert=revert) in (good, DONE), (method, nth, revert, seen)
             assert (kernel(between), serves(between)) == (state, True), (method, nth, revert, seen)
     assert wrong == {}
+
+
+@pytest.fixture(scope="module")
+def kinds(between: Proxy) -> list[str]:
+    """The kinds of calls of both ways, each once."""
+    with between.listening():
+        codes(between, revert=False)
+        codes(between, revert=True)
+        return list(dict.fromkeys(between.kinds))
+
+
+def bug_of(between: Proxy, *, revert: bool) -> str:
+    """Return the end of the traceback of a run that ends in one; nothing when it ends in an error of vsml's."""
+    try:
+        codes(between, revert=revert, timeouts=IMPATIENT)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is a bug
+        return "".join(traceback.format_exception(error)[-2:])
+    return ""
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_rewritten_value_is_no_bug_and_the_next_run_finishes(between: Proxy, kinds: list[str], edit: str) -> None:
+    wrong = {}
+    for kind in whose_turn(kinds, edit):
+        for revert, state, good in ((False, "effective", DONE), (True, "not configured", set[str]())):
+            with between.breaking(kind, proxy.edited(partial(edit_one, edit))):
+                bug = bug_of(between, revert=revert)
+            if bug:
+                wrong[kind, revert] = bug
+            assert codes(between, revert=revert) in (good, DONE), (kind, revert)
+            assert (kernel(between), serves(between)) == (state, True), (kind, revert)
+    assert not wrong, "\n".join(f"{kind}, revert {revert}: {bug}" for (kind, revert), bug in wrong.items())

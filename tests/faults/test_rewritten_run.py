@@ -6,28 +6,25 @@ goes round with VSML_FAULTS_OFFSET; VSML_FAULTS_EACH=1 tries every kind with eve
 
 from __future__ import annotations
 
-import os
 import traceback
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faults.calls import EACH, OFFSET, codes, count_kinds, destroyed, forget_attributes, provisioned, removed
-from tests.faults.rewriting import EDITS, editable, edited
+from tests.faults.calls import codes, count_kinds, destroyed, forget_attributes, provisioned, removed
+from tests.faults.rewriting import EDITS, edit_one, whose_turn
 from tests.integration import proxy
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from tests.integration.proxy import Proxy
     from vsphere_ml.flows.cluster.report import Report
 
 pytestmark = [pytest.mark.lab, pytest.mark.faults]
 TIMEOUT_S = 60.0
-ONE_OF = 5  # of the kinds of calls, with each edit
-TURN = int(os.environ.get(OFFSET, "0"))
 
 
 @pytest.fixture(scope="module")
@@ -42,18 +39,6 @@ def provisioning(between: Proxy) -> Counter[str]:
 def destroying(between: Proxy) -> Counter[str]:
     provisioned(between)
     return count_kinds(between, partial(destroyed, between))
-
-
-def whose_turn(kinds: Iterable[str], edit: str) -> list[str]:
-    """Return the kinds of calls that are tried with an edit."""
-    turn = TURN + [*EDITS].index(edit)
-    return [kind for at, kind in enumerate(kinds) if os.environ.get(EACH) or (at + turn) % ONE_OF == 0]
-
-
-def one_value(edit: str, body: bytes) -> bytes:
-    """Return an answer with that of its values edited whose turn it is; as it is when it has none."""
-    paths = list(dict.fromkeys(editable(body, EDITS[edit])))
-    return edited(body, paths[TURN % len(paths)], EDITS[edit]) if paths else body
 
 
 def bug_of(run: Callable[[], Report]) -> str:
@@ -72,7 +57,7 @@ def test_a_provision_ends_in_an_error_of_its_own_and_the_next_finishes(
     wrong = {}
     for kind in whose_turn(provisioning, edit):
         forget_attributes(between)
-        with between.breaking(kind, proxy.edited(partial(one_value, edit))):
+        with between.breaking(kind, proxy.edited(partial(edit_one, edit))):
             bug = bug_of(partial(provisioned, between, TIMEOUT_S))
         if bug:
             wrong[kind] = bug
@@ -88,7 +73,7 @@ def test_a_destroy_ends_in_an_error_of_its_own_and_the_next_finishes(
     wrong = {}
     for kind in whose_turn(destroying, edit):
         assert codes(partial(provisioned, between)) == set(), kind
-        with between.breaking(kind, proxy.edited(partial(one_value, edit))):
+        with between.breaking(kind, proxy.edited(partial(edit_one, edit))):
             bug = bug_of(partial(destroyed, between, TIMEOUT_S))
         if bug:
             wrong[kind] = bug
