@@ -30,6 +30,7 @@ class Composed:
 
     at: KeyPath  # the block's own place, where a key that is missing would stand
     keys: Mapping[KeyPath, Written]
+    own: Keys  # those of the block itself
     blocks: tuple[KeyPath, ...]  # every block that took part
 
     @overload
@@ -38,7 +39,8 @@ class Composed:
     def get(self, *path: str, default: T) -> T: ...
     def get(self, *path: str, default: Any = None) -> Any:
         """Return the value of a key, or `default` when no block has it."""
-        return self.keys[path].value if path in self.keys else default
+        found = self.keys.get(path)
+        return default if found is None else found.value
 
     def place(self, *path: str) -> KeyPath:
         """Return where a key was written, or where it would stand."""
@@ -54,12 +56,12 @@ def compose(blocks: list[tuple[KeyPath, Keys]]) -> Composed:
     keys: dict[KeyPath, Written] = {}
     for _, block in blocks:
         keys.update(block)
-    return Composed(at=blocks[-1][0], keys=keys, blocks=tuple(at for at, _ in blocks))
+    return Composed(at=blocks[-1][0], keys=keys, own=blocks[-1][1], blocks=tuple(at for at, _ in blocks))
 
 
 def flatten_block(at: KeyPath, block: NodeKeys) -> Keys:
     """Return the keys of a block, each under its path inside the block and with the place it was written at."""
-    return dict(_flatten_table(((key, value) for key, value in _written_keys(block) if key not in _UNMERGED), (), at))
+    return dict(_flatten_table(_written_keys(block, _UNMERGED), (), at))
 
 
 def _flatten_table(table: Iterable[tuple[str, Any]], inside: KeyPath, at: KeyPath) -> Iterator[tuple[KeyPath, Written]]:
@@ -73,6 +75,7 @@ def _flatten_table(table: Iterable[tuple[str, Any]], inside: KeyPath, at: KeyPat
             yield path, Written(value, (*at, *path))
 
 
-def _written_keys(table: FileTable) -> Iterator[tuple[str, Any]]:
-    """Yield the keys that stand in a table, in the schema's order."""
-    return ((key, value) for key, value in vars(table).items() if key in table.model_fields_set)
+def _written_keys(table: FileTable, without: frozenset[str] = frozenset()) -> Iterator[tuple[str, Any]]:
+    """Yield the keys that stand in a table by their names; they are few of the many that could."""
+    values = vars(table)
+    return ((key, values[key]) for key in sorted(table.model_fields_set - without))

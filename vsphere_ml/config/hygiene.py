@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def _clean_items(table: dict[str, Any], at: KeyPath, mistakes: Mistakes) -> Iter
             yield key, dict(_clean_items(value, path, mistakes))
             continue
         texts = _texts(value)
-        if _SECRET_KEY.search(key) or any(map(_is_secret, texts)):
+        if _is_secret_key(key) or any(map(_is_secret, texts)):
             hint = _IN_VCENTER if at == ("vcenter",) else _ELSEWHERE
             mistakes.add(path, "a secret must not stand in this file", hint)
         elif not _FREE.intersection(at) and (blank := _blank(texts)):
@@ -48,12 +49,17 @@ def _list(values: list[Any], at: KeyPath, mistakes: Mistakes) -> list[Any]:
     ]
 
 
+@lru_cache(maxsize=1024)  # a large file has the same keys over and over
+def _is_secret_key(key: str) -> bool:
+    return _SECRET_KEY.search(key) is not None
+
+
 def _is_secret(text: str) -> bool:
-    return bool(_SECRET_URL.search(text) or _PRIVATE_KEY.search(text))
+    return bool(("://" in text and _SECRET_URL.search(text)) or ("-----" in text and _PRIVATE_KEY.search(text)))
 
 
 def _blank(texts: list[str]) -> str | None:
-    found = map(_PLACEHOLDER.search, texts)
+    found = (_PLACEHOLDER.search(text) for text in texts if "<" in text or "${" in text)
     return next((match[0] for match in found if match), None)
 
 

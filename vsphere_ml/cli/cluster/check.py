@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +10,8 @@ from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, Output, WaitOrNot,
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 if TYPE_CHECKING:
+    from rich.console import Group
+
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.rules.template_facts import TemplateFact
 
@@ -40,7 +42,7 @@ def check(
 
     Example: `vsml check cluster.toml`, or `vsml check cluster.toml --template --boot`
     """
-    from vsphere_ml.cli.views.cluster import nodes, templates
+    from vsphere_ml.cli.views.cluster import nodes
     from vsphere_ml.cli.views.layout.envelope import plain_value
     from vsphere_ml.cli.views.site import rules
     from vsphere_ml.cli.wiring import guest_wiring
@@ -58,15 +60,22 @@ def check(
     facts = _template(spec, terminal) if template else ()
     if boot:
         facts = _boot_template(spec, terminal, facts, wait_s=wait, yes=yes)
+    if terminal.settings.output is Output.JSON:
+        data = {**plain_value(spec), "rules": rules.broken_data(diagnostics)}
+        return _with_template(spec, data, facts) if template else Answer(data=data)
+    text = nodes.text(spec, rules.diagnostic_lines(diagnostics))
+    return _with_template(spec, text, facts) if template else Answer(text=text)
+
+
+def _with_template(spec: ClusterSpec, shown: Group | dict[str, Any], facts: tuple[TemplateFact, ...]) -> Answer:
+    """Return what is shown of a file with what is known of its template, an error where that is not ready."""
+    from vsphere_ml.cli.views.cluster import templates
+
     errors = templates.errors(spec.source.template, facts)
     status = errors[0].status if errors else 0
-    if terminal.settings.output is not Output.JSON:
-        shown = nodes.text(spec, rules.diagnostic_lines(diagnostics))
-        return Answer(text=templates.text(shown, facts) if template else shown, status=status, errors=errors)
-    asked = {"template": templates.data(facts)} if template else {}
-    return Answer(
-        data={**plain_value(spec), "rules": rules.broken_data(diagnostics), **asked}, status=status, errors=errors
-    )
+    if isinstance(shown, dict):
+        return Answer(data={**shown, "template": templates.data(facts)}, status=status, errors=errors)
+    return Answer(text=templates.text(shown, facts), status=status, errors=errors)
 
 
 def _template(spec: ClusterSpec, terminal: Terminal) -> tuple[TemplateFact, ...]:

@@ -42,17 +42,19 @@ def of_roce(composed: Composed, names: list[str], wanted: int, mistakes: Mistake
 
     A node with several NICs takes as many addresses one after another.
     """
-    count: int = composed.get("nic", "count", default=1)
     addresses: tuple[str, ...] = composed.get("nic", "address", default=())
+    if not addresses:
+        return {}
+    count: int = composed.get("nic", "count", default=1)
     place = composed.place("nic", "address")
-    if addresses and not composed.get("nic", "kind", default=NicKind.AUTO).traits.exists:
+    if not composed.get("nic", "kind", default=NicKind.AUTO).traits.exists:
         mistakes.add(place, "is for a fast NIC, and nic.kind is `none`")
     if any(":" in each for each in addresses):
         mistakes.add(place, "must be IPv4: RoCE's GIDs are found by it", 'nic.address = "192.168.10.[11-26]/24"')
-    if addresses and wanted and len(addresses) != wanted * count:
+    if wanted and len(addresses) != wanted * count:
         each = f" of {count} NICs each" if count > 1 else ""
         mistakes.add(place, f"{_count(len(addresses), 'address')} for {_count(wanted, 'node')}{each}")
-    if addresses and count > 1 and composed.get("nic", "kind", default=NicKind.AUTO).traits.only_physical:
+    if count > 1 and composed.get("nic", "kind", default=NicKind.AUTO).traits.only_physical:
         mistakes.add(
             place, "vCenter reports no MAC of passthrough ports, so several cannot be distinguished in the guest"
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.config.compose import Composed, compose, flatten_block
 from vsphere_ml.config.fields import clip
@@ -47,7 +47,7 @@ class NodeNames:
     _flat: dict[KeyPath, Keys] = field(default_factory=dict)
     _gateways: dict[str, KeyPath] = field(default_factory=dict)
     _names: dict[str, KeyPath] = field(default_factory=dict)
-    _patterns: dict[tuple[object, ...], NodeSpec] = field(default_factory=dict)  # those with nothing wrong
+    _patterns: dict[tuple[object, ...], dict[str, Any]] = field(default_factory=dict)  # those with nothing wrong
     _addresses: dict[str, tuple[str, KeyPath]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -69,12 +69,20 @@ class NodeNames:
             self._distinct(of_one, composed.place("nic", "address"))
         hosts = self._hosts(at, block, called)
         if complete:
-            pattern = self._pattern(composed)  # its parts are shared by all nodes of the block
+            pattern = self._pattern(tuple(block.use or ()), composed)  # its parts are shared by all nodes of the block
             for name in called:
                 host = hosts.get(name) or composed.get("host")
                 first, *more = fast.get(name) or (None,)
-                node = replace(pattern, name=name, address=given.get(name), host=host, roce_address=first)
-                self.nodes.append(replace(node, more_roce_addresses=tuple(filter(None, more))) if more else node)
+                self.nodes.append(
+                    NodeSpec(
+                        **pattern,
+                        name=name,
+                        address=given.get(name),
+                        host=host,
+                        roce_address=first,
+                        more_roce_addresses=tuple(filter(None, more)),
+                    )
+                )
 
     def _named(self, at: KeyPath, written: list[str]) -> list[str]:
         """Return the names of a block's nodes that no other node has."""
@@ -147,13 +155,14 @@ class NodeNames:
                 f"mmio_gib = {least}, or leave it out",
             )
 
-    def _pattern(self, composed: Composed) -> NodeSpec:
-        """Return a node of the block without what each node has of its own; what is wrong with it is told."""
-        alike = tuple((path, each.value) for path, each in composed.keys.items() if path not in _OF_EACH)
+    def _pattern(self, use: tuple[str, ...], composed: Composed) -> dict[str, Any]:
+        """Return the fields that the nodes of a block have in common; what is wrong with them is told."""
+        alike = (use, *((path, each.value) for path, each in composed.own.items() if path not in _OF_EACH))
         pattern = self._patterns.get(alike)
         if pattern is None:
-            pattern = _node(composed)
-            right = [self._possible(composed, pattern), self._legal(composed, pattern)]  # each says what is wrong
+            pattern = _common_fields(composed)
+            node = NodeSpec(name="", **pattern)
+            right = [self._possible(composed, node), self._legal(composed, node)]  # each says what is wrong
             if all(right):
                 self._patterns[alike] = pattern
         return pattern
@@ -228,23 +237,22 @@ def _contradicting_key(composed: Composed, asked: GpuRequest) -> str:
     return "kind" if composed.get("gpu", "kind") else "profile"
 
 
-def _node(composed: Composed) -> NodeSpec:
-    """Return a node of the block without what each node has of its own."""
-    return NodeSpec(
-        name="",
-        cpus=composed.get("cpus"),
-        memory=composed.get("memory"),
-        disk=composed.get("disk"),
-        gpu=_gpu(composed),
-        nic=_nic(composed),
-        port_group=composed.get("network", "port_group"),
-        numa_node=composed.get("numa"),
-        mmio_gib=composed.get("mmio_gib"),
-        peer_to_peer=composed.get("peer_to_peer", default=True),
-        latency=composed.get("latency", default=Latency.NORMAL),
-        hardware_version=composed.get("hardware_version"),
-        extra_config=composed.table("extra_config"),
-    )
+def _common_fields(composed: Composed) -> dict[str, Any]:
+    """Return the fields of a block's nodes without what each node has of its own."""
+    return {
+        "cpus": composed.get("cpus"),
+        "memory": composed.get("memory"),
+        "disk": composed.get("disk"),
+        "gpu": _gpu(composed),
+        "nic": _nic(composed),
+        "port_group": composed.get("network", "port_group"),
+        "numa_node": composed.get("numa"),
+        "mmio_gib": composed.get("mmio_gib"),
+        "peer_to_peer": composed.get("peer_to_peer", default=True),
+        "latency": composed.get("latency", default=Latency.NORMAL),
+        "hardware_version": composed.get("hardware_version"),
+        "extra_config": composed.table("extra_config"),
+    }
 
 
 def _gpu(composed: Composed) -> GpuRequest:

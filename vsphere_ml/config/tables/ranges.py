@@ -26,6 +26,8 @@ def expand(text: str) -> list[str]:
 
     A bound's leading zeros are kept: `[01-12]` gives 01 to 12. ValueError says what was expected.
     """
+    if "[" not in text and "]" not in text:
+        return [text]
     pieces = _RANGE.split(text)
     fixed, bodies = pieces[::2], pieces[1::2]
     if any("[" in piece or "]" in piece for piece in fixed):
@@ -38,6 +40,8 @@ def expand(text: str) -> list[str]:
 
 def count(text: str) -> int:
     """Return how many names `expand` gives, without making them; 1 for what it refuses."""
+    if "[" not in text:
+        return 1
     try:
         total = _product(_spans(text, body) for body in _RANGE.findall(text))
     except ValueError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from functools import lru_cache
 
 MELLANOX = 0x15B3  # NVIDIA's vendor id for its network adapters
 MODELS = (
@@ -26,6 +27,7 @@ def is_model(printed: str, model: str) -> bool:
     return False
 
 
+@lru_cache(maxsize=256)  # the nodes of a cluster have few models
 def suggest_model(model: str) -> str | None:
     """Return which adapters a misspelt model probably means, in words; None for one that may well exist.
 

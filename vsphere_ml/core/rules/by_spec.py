@@ -147,5 +147,7 @@ def _profile(node: NodeSpec) -> ProfileName | None:
 
 
 def _enabled_keys(node: NodeSpec) -> tuple[str, ...]:
+    if not node.extra_config:
+        return ()
     found = ((_SWITCH.fullmatch(key), value) for key, value in node.extra_config.items())
     return tuple(sorted({match[1].lower() for match, value in found if match and value.strip().casefold() in _ON}))
