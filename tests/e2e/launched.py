@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LAUNCH_S = 1200
 # Little to compute, since all tests share the CPUs.
-TRAIN = ("--steps", "15", "--batch", "8")
+TRAIN = ("--steps", "15", "--batch", "8", "--image-size", "32")
 SMALL = ("--repeats", "1", *TRAIN, "--sizes", "1048576,4194304", "--iters", "3", "--max-time", "900")
 
 

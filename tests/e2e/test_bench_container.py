@@ -52,7 +52,20 @@ def settings(cluster: Cluster, mpi: str, **more: str) -> None:
 
 def bench(cluster: Cluster, *more: str) -> Ended:
     return cluster.shell.here(
-        *ONCE, "--run-in", "container", "--steps", "12", "--batch", "8", "--max-time", "500", "-o", "json", *more
+        *ONCE,
+        "--run-in",
+        "container",
+        "--steps",
+        "12",
+        "--batch",
+        "8",
+        "--image-size",
+        "32",
+        "--max-time",
+        "500",
+        "-o",
+        "json",
+        *more,
     )
 
 
