@@ -139,10 +139,10 @@ def _address(text: str) -> str:
         refuse(f"`{clip(text)}` is not an address with a prefix; write one such as 10.0.0.11/24")
     if "/" not in text:
         refuse(f"`{clip(text)}` has no prefix; write how long the network's is, such as {text}/24")
-    network = interface.network
     if (why := _refusal(interface)) is not None:
         refuse(f"`{text}` {why}")
-    if network.num_addresses > 2 and interface.ip in {network.network_address, network.broadcast_address}:  # noqa: PLR2004
+    bits = interface.max_prefixlen - interface.network.prefixlen  # that tell the network's addresses apart
+    if bits > 1 and int(interface) & ((1 << bits) - 1) in {0, (1 << bits) - 1}:
         refuse(f"`{text}` is the network's own or its broadcast address, not one of a node")
     return interface.with_prefixlen
 

@@ -33,10 +33,10 @@ def _clean_items(table: dict[str, Any], at: KeyPath, mistakes: Mistakes) -> Iter
             yield key, dict(_clean_items(value, path, mistakes))
             continue
         texts = _texts(value)
-        if _is_secret_key(key) or any(map(_is_secret, texts)):
+        if _is_secret_key(key) or (texts and any(map(_is_secret, texts))):
             hint = _IN_VCENTER if at == ("vcenter",) else _ELSEWHERE
             mistakes.add(path, "a secret must not stand in this file", hint)
-        elif not _FREE.intersection(at) and (blank := _blank(texts)):
+        elif texts and (blank := _blank(texts)) and not _FREE.intersection(at):
             mistakes.add(path, f"`{blank}` is still to be filled in")
         else:
             yield key, _list(value, path, mistakes) if isinstance(value, list) else value
