@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import fabric
 import paramiko
 
+from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.ssh.keys.verify import PinnedKeys
-from vsphere_ml.ssh.session.sign_in import translate
+from vsphere_ml.ssh.session.sign_in import key_unusable, translate
 
 if TYPE_CHECKING:
     from vsphere_ml.ssh.session.target import SshTarget
@@ -23,6 +24,7 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())
 KEEPALIVE_S = 15
 # How long sent bytes may stay unacknowledged before the kernel gives the connection up.
 UNACKNOWLEDGED_MS = 45_000
+_LARGEST_KEY = 1 << 20  # bytes
 
 
 def connect(target: SshTarget) -> fabric.Connection:
@@ -30,6 +32,7 @@ def connect(target: SshTarget) -> fabric.Connection:
 
     It belongs to the thread that opened it. GuestError when it cannot be had.
     """
+    _check_key_file(target)
     jump = connect(target.jump) if target.jump else None
     try:
         return _open(target, _open_channel(jump, target) if jump else _directly(target), jump)
@@ -44,6 +47,15 @@ def close(connection: fabric.Connection) -> None:
     connection.close()
     if connection.gateway is not None:
         close(connection.gateway)
+
+
+def _check_key_file(target: SshTarget) -> None:
+    """Refuse what paramiko would read for ever: a device, or a pipe, which could not be read for each guest either."""
+    try:
+        if target.key_file is not None:
+            read_bytes(target.key_file, _LARGEST_KEY)
+    except OSError as error:
+        raise key_unusable(error, target) from error
 
 
 def _open(target: SshTarget, stream: Any, jump: fabric.Connection | None) -> fabric.Connection:

@@ -25,7 +25,7 @@ def translate(error: Exception, target: SshTarget, *, late: bool = False) -> Gue
     `late` says that the time was up: paramiko raises the same for a silent host and one that is no SSH server.
     """
     if isinstance(error, (paramiko.PasswordRequiredException, FileNotFoundError, PermissionError)):
-        return _key_unusable(error, target)
+        return key_unusable(error, target)
     if isinstance(error, TimeoutError) or "timeout" in str(error).lower():
         return _timeout_error(target)
     if _is_refusal(error):
@@ -33,7 +33,7 @@ def translate(error: Exception, target: SshTarget, *, late: bool = False) -> Gue
     if late:
         return _timeout_error(target)
     if isinstance(error, ValueError) or "not a valid" in str(error) or "key file" in str(error):
-        return _key_unusable(error, target)
+        return key_unusable(error, target)
     return _unreachable_error(error, target)
 
 
@@ -43,7 +43,8 @@ def _is_refusal(error: Exception) -> bool:
     return failed or "No authentication methods" in str(error)
 
 
-def _key_unusable(error: Exception, target: SshTarget) -> GuestError:
+def key_unusable(error: Exception, target: SshTarget) -> GuestError:
+    """Return the GuestError for a private key that cannot be used for this reason."""
     encrypted = isinstance(error, paramiko.PasswordRequiredException)
     why = "it has a passphrase" if encrypted else _reason(error)
     return GuestError(
