@@ -34,7 +34,8 @@ func (l *Lab) checkDevices(ctx *simulator.Context, then wish, spec *types.Virtua
 }
 
 // checkHotPlug: PCI devices come and go with the power off; from vSphere 8.0 U1 on fixed passthrough devices may be
-// hot-plugged when the VM is set for it (fixedPassthruHotPlugEnabled).
+// hot-plugged when the VM is set for it (fixedPassthruHotPlugEnabled). An SR-IOV adapter that is added fails in the VM
+// itself (source: as of the device keys); which fault the others get is not known.
 func checkHotPlug(then wish, change *types.VirtualDeviceConfigSpec) types.BaseMethodFault {
 	if !then.poweredOn || !isPCI(change.Device) {
 		return nil
@@ -42,6 +43,10 @@ func checkHotPlug(then wish, change *types.VirtualDeviceConfigSpec) types.BaseMe
 	_, fixed := change.Device.GetVirtualDevice().Backing.(*types.VirtualPCIPassthroughDeviceBackingInfo)
 	if fixed && then.hotPlug {
 		return nil
+	}
+	_, function := change.Device.(*types.VirtualSriovEthernetCard)
+	if function && change.Operation == types.VirtualDeviceConfigSpecOperationAdd {
+		return vmFault("The hot-plug operation failed.")
 	}
 	return &types.InvalidPowerState{
 		RequestedState: types.VirtualMachinePowerStatePoweredOff, ExistingState: types.VirtualMachinePowerStatePoweredOn,

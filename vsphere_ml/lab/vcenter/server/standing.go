@@ -105,8 +105,10 @@ func (l *Lab) create(owner *simulator.ClusterComputeResource, host *esx, spec ma
 		return nil, fmt.Errorf("the site has no host to hold it")
 	}
 	vms := l.folder(l.site.datacenter.VmFolder)
+	config := l.configSpec(spec)
+	l.dress(nil, &config)
 	body := vms.CreateVMTask(l.Context, &types.CreateVM_Task{
-		This: vms.Self, Config: l.configSpec(spec), Pool: *owner.ResourcePool, Host: &host.system.Self,
+		This: vms.Self, Config: config, Pool: *owner.ResourcePool, Host: &host.system.Self,
 	})
 	result, err := l.wait(body.(*methods.CreateVM_TaskBody).Res.Returnval)
 	if err != nil {
