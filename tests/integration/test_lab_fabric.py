@@ -100,8 +100,8 @@ def test_it_is_raised_once_read_back_and_nothing_is_left_to_do(vcenter: Gateway)
     assert report.findings == ()
     again = plan(RunContext(cluster_spec, vcenter, lambda _: None, SystemClock()))
     assert not again
-    assert [(each.name, each.mtu, set(each.uplinks.values())) for each in again.inventory.switches] == [
-        ("dvs-gpu", 9000, {("vmnic4", "vmnic5")})
+    assert [(each.name, each.mtu, each.max_mtu, set(each.uplinks.values())) for each in again.inventory.switches] == [
+        ("dvs-gpu", 9000, 9000, {("vmnic4", "vmnic5")})
     ]
     vlans = {each.name: each.vlan for each in again.inventory.networks if each.switch}
     assert vlans == {"roce": 200, "vm-mgmt": 10}

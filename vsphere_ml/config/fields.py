@@ -17,6 +17,7 @@ from vsphere_ml.core.model.spec import HostKeys
 from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.core.nodes import gpu
 from vsphere_ml.core.plan.describe import clip as clip  # noqa: PLC0414 - its readers are this module's
+from vsphere_ml.core.tools.roce import MTUS
 from vsphere_ml.core.units import GIB, MIB, Bytes, parse_size
 
 if TYPE_CHECKING:
@@ -359,6 +360,5 @@ Port = Annotated[int, Field(ge=1, lt=_PORTS)]
 NicCount = Annotated[int, Field(ge=1, le=8)]
 Priority = Annotated[int, Field(ge=0, le=7)]  # of IEEE 802.1p
 Dscp = Annotated[int, Field(ge=0, le=63)]
-MTUS = (1500, 9000)  # smallest and largest; a distributed switch takes 9000 at most
-Mtu = Annotated[int, Field(ge=MTUS[0], le=MTUS[1])]
+Mtu = Annotated[int, Field(ge=MTUS[0], le=MTUS[-1])]
 HardwareVersion = Annotated[int, Field(ge=17, le=99)]

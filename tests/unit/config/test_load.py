@@ -230,7 +230,7 @@ def test_a_number_beyond_reason_is_refused() -> None:
         load_text(ONE_NODE + f"mmio_gib = {'9' * 100}\n")
 
 
-@pytest.mark.parametrize("is_reported", ["9" * 5000, "9001", "50", "nine", "9_000", "٩٠٠٠"])
+@pytest.mark.parametrize("is_reported", ["9" * 5000, "9979", "50", "nine", "9_000", "٩٠٠٠"])
 def test_an_mtu_of_the_guests_that_is_none_is_the_playbooks_to_refuse(is_reported: str) -> None:
     spec = load_text(ONE_NODE + f'[guest.settings]\nroce_mtu = "{is_reported}"\n[roce]\nmtu = 4200\n')
     assert spec.roce.mtu == 4200

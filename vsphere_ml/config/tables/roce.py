@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from vsphere_ml.config.fields import MTUS
 from vsphere_ml.core.model.spec import HostConfigKind, RoceSpec
+from vsphere_ml.core.tools.roce import MTUS
 
 if TYPE_CHECKING:
     from vsphere_ml.config import schema
@@ -47,4 +47,4 @@ def fabric(table: schema.Roce | None, guest: schema.GuestTable | None) -> RoceSp
 def _of_guests(guest: schema.GuestTable | None) -> int | None:
     """Return the MTU that the guests are told; a text that is none, or too large, is the playbook's to refuse."""
     text = (guest.settings or {}).get(_GUESTS_MTU, "") if guest is not None else ""
-    return int(text) if re.fullmatch(r"[0-9]{1,4}", text) and MTUS[0] <= int(text) <= MTUS[1] else None
+    return int(text) if re.fullmatch(r"[0-9]{1,4}", text) and int(text) in MTUS else None

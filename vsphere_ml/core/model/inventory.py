@@ -378,6 +378,7 @@ class Switch:
     ref: SwitchRef
     name: str
     mtu: int | None
+    max_mtu: int | None = None  # the most that it takes; None where vCenter does not tell, as before 7.0 U2
     uplinks: Mapping[HostRef, tuple[str, ...]] = field(default_factory=dict)
 
 

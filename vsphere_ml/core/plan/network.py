@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec
 
 
+_MAX_MTU = 9000  # VMware, "Edit General and Advanced vSphere Distributed Switch Settings": of switches that do not tell
 _ONE_SWITCH = "pvrdma-one-switch"  # the rule of PVRDMA's switch
 
 
@@ -35,7 +36,7 @@ class _Used:
 def switch_changes(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[SetSwitchMtu]:
     """Yield what brings switches to the MTU that is asked for; a switch that carries larger frames stays as it is."""
     for each in _used(placement, inventory):
-        if spec.roce.raise_mtu and _too_small(each, spec):
+        if spec.roce.raise_mtu and _too_small(each, spec) and spec.roce.mtu <= _max_mtu(each):
             yield SetSwitchMtu(switch=each.switch.ref, name=each.switch.name, mtu=spec.roce.mtu, was=each.switch.mtu)
 
 
@@ -52,7 +53,9 @@ def fabric_notes(spec: ClusterSpec, placement: Placement, inventory: Inventory) 
 def fabric_findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[Finding]:
     """Yield switches whose MTU is too small for the fast NICs, and uplinks that PVRDMA does not want."""
     for each in _used(placement, inventory):
-        if _too_small(each, spec) and not spec.roce.raise_mtu:
+        if _too_small(each, spec) and spec.roce.mtu > _max_mtu(each):
+            yield _large_mtu_finding(each, spec)
+        elif _too_small(each, spec) and not spec.roce.raise_mtu:
             yield _small_mtu_finding(each, spec)
         yield from _uplinks(each, inventory)
         yield from _vmknics(each, spec, inventory)
@@ -69,6 +72,20 @@ def _small_mtu_finding(used: _Used, spec: ClusterSpec) -> Finding:
         message=f"its MTU is {used.switch.mtu}, and the fast NICs on {_quote(used.networks)} are to have {wanted}",
         hint=f"`govc dvs.change -mtu {wanted} {name}`, or roce.raise_mtu = true, or set roce.mtu",
     )
+
+
+def _large_mtu_finding(used: _Used, spec: ClusterSpec) -> Finding:
+    return Finding(
+        code="network.max-mtu",
+        target=used.switch.name,
+        message=f"it takes an MTU of {_max_mtu(used)} at most, and roce.mtu is {spec.roce.mtu}",
+        hint=f"set roce.mtu, and the guests' setting roce_mtu, to {_max_mtu(used)} or less",
+        drift=spec.roce.raise_mtu,
+    )
+
+
+def _max_mtu(used: _Used) -> int:
+    return _MAX_MTU if used.switch.max_mtu is None else used.switch.max_mtu
 
 
 def _too_small(used: _Used, spec: ClusterSpec) -> bool:

@@ -88,6 +88,7 @@ _VMS = """
 # Clusters, switches, datastores and what people may define there.
 _SITE = """
     config.configVersion policy.value config.defaultPortConfig.vlan.vlanId vlanId.start vlanId.end config.maxMtu
+    mtuCapability.minMtuSupported mtuCapability.maxMtuSupported
     config.maxPorts config.numPorts config.numStandalonePorts host.config.maxProxySwitchPorts config.host.status
     config.type portgroupType config.lacpApiVersion defaultVmBehavior vmotionRate vmSwapPlacement summary.type
     summary.capacity summary.freeSpace summary.maintenanceMode datastore.capacity datastore.freeSpace datastore.type

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.model.spec import RoceSpec
 
+MTUS = range(1500, 9979)  # of a ConnectX port (`ip -d link`: maxmtu 9978); how much of it a switch takes, vCenter says
 CORE, RDMA = "nmlx5_core", "nmlx5_rdma"
 MODULES = (CORE, RDMA)
 _TRUST_DSCP = "2"

@@ -50,7 +50,7 @@ WANTED: dict[Any, tuple[str, ...]] = {
         "config.type",
     ),
     # A switch's MTU is a property of VMware's own kind of switch config; the declared type of `config` lacks it.
-    vim.DistributedVirtualSwitch: ("name", "uuid", "config"),
+    vim.DistributedVirtualSwitch: ("name", "uuid", "config", "capability.featuresSupported"),
     vim.Folder: ("name", "parent", "customValue"),
 }
 _KINDS = (
@@ -193,11 +193,13 @@ def _vlan(setting: Any) -> int | None:
 def _distributed_switch(row: Row) -> Switch:
     found, props = row
     config = props.get("config")
+    mtus = getattr(props.get("capability.featuresSupported"), "mtuCapability", None)
     members = (each.config for each in getattr(config, "host", None) or () if each.config and each.config.host)
     return Switch(
         ref=SwitchRef(reference(found)),
         name=props["name"],
         mtu=getattr(config, "maxMtu", None),
+        max_mtu=getattr(mtus, "maxMtuSupported", None),
         uplinks={HostRef(reference(each.host)): _uplinks(each.backing) for each in members},
     )
 

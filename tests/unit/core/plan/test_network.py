@@ -55,6 +55,25 @@ def test_it_is_raised_before_anything_else_when_that_was_asked_for_and_then_ther
     assert again.findings == ()
 
 
+@pytest.mark.parametrize(
+    ("most", "roce", "found"),
+    [
+        (9000, RoceSpec(mtu=9190, raise_mtu=True), ["network.max-mtu"]),
+        (None, RoceSpec(mtu=9190, raise_mtu=True), ["network.max-mtu"]),
+        (9000, RoceSpec(mtu=9190), ["network.max-mtu"]),
+        (9190, RoceSpec(mtu=9190, raise_mtu=True), []),
+        (9190, RoceSpec(mtu=9190), ["network.mtu"]),
+    ],
+)
+def test_no_more_is_asked_of_a_switch_than_it_takes(most: int | None, roce: RoceSpec, found: list[str]) -> None:
+    site = with_mtu(1500)
+    site = replace(site, switches=tuple(replace(each, max_mtu=most) for each in site.switches))
+    plan = planned(cluster(2, roce=roce), site)
+    assert [each.code for each in plan.findings] == found
+    assert (SetSwitchMtu in kinds(plan)) == (found == [])
+    assert bool(plan.drift) == (roce.raise_mtu and bool(found))
+
+
 def with_ports(free: int | None, ports: int | None = 8) -> Inventory:
     site = quad_8u3(taken=False)
     of_roce = (replace(each, ports=ports, free_ports=free) if each.ref == ROCE else each for each in site.networks)

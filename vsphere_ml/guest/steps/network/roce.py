@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
+from vsphere_ml.core.tools.roce import MTUS
 from vsphere_ml.guest.playbooks.fields import Wrong
 from vsphere_ml.guest.steps.network import rdma
 from vsphere_ml.guest.steps.system.content import Content
@@ -29,8 +30,8 @@ class NetplanRoce(Step):
     prefix: int = 24
 
     def __post_init__(self) -> None:
-        if not 1500 <= self.mtu <= 9000:  # noqa: PLR2004 - vSphere's distributed switch takes no more than 9000
-            raise Wrong("mtu", "expected 1500 to 9000")
+        if self.mtu not in MTUS:
+            raise Wrong("mtu", f"expected {MTUS[0]} to {MTUS[-1]}")
         if not 1 <= self.prefix <= 32:  # noqa: PLR2004
             raise Wrong("prefix", "expected 1 to 32")
 

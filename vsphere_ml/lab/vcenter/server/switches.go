@@ -58,6 +58,9 @@ func (l *Lab) addSwitch(described topology.Switch) (*simulator.DistributedVirtua
 		return nil, err
 	}
 	made := l.Context.Map.Get(result.(types.ManagedObjectReference)).(*simulator.DistributedVirtualSwitch)
+	if !older(apiVersion(l.File), "7.0.2.0") {
+		made.Capability.FeaturesSupported = &types.VMwareDVSFeatureCapability{MtuCapability: mtuCapability(described.MaxMTU)}
+	}
 	for _, task := range made.RecentTask {
 		if _, err := l.wait(task); err != nil {
 			return nil, err

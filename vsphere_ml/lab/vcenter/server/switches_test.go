@@ -51,6 +51,23 @@ func TestASwitchTakesAnotherMTUByItsVersion(t *testing.T) {
 	mustBe(t, r.setMTU(after.ConfigVersion, 9216), "InvalidArgument")
 }
 
+func TestASwitchTellsTheLargestMTUThatItTakes(t *testing.T) {
+	r := newRig(t, "quad-8.0u3", func(file *topology.File) { file.Switches[0].MaxMTU = 9190 })
+	distributed, config := r.distributedSwitch()
+	var seen mo.DistributedVirtualSwitch
+	if err := distributed.Properties(r.ctx, distributed.Reference(), []string{"capability.featuresSupported"}, &seen); err != nil {
+		t.Fatal(err)
+	}
+	told := seen.Capability.FeaturesSupported.(*types.VMwareDVSFeatureCapability).MtuCapability
+	if told.MaxMtuSupported != 9190 {
+		t.Errorf("it takes %d", told.MaxMtuSupported)
+	}
+	mustBe(t, r.setMTU(config.ConfigVersion, told.MaxMtuSupported+1), "InvalidArgument")
+	if fault := r.setMTU(config.ConfigVersion, told.MaxMtuSupported); fault != nil {
+		t.Errorf("%T", fault)
+	}
+}
+
 func TestASwitchHasTheUplinksOfTheTopology(t *testing.T) {
 	r := newRig(t, "spectrum-8.0u3", nil)
 	_, config := r.distributedSwitch()

@@ -9,9 +9,28 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// What a distributed switch takes as its MTU. Source: VMware, "Edit General and Advanced vSphere Distributed Switch
-// Settings": 9000 bytes at most; that 1280 is the least is known from use.
+// What a distributed switch takes as its MTU where the topology says no other. Source: VMware, "Edit General and Advanced
+// vSphere Distributed Switch Settings": 9000 bytes at most; that 1280 is the least is known from use.
 const leastMTU, largestMTU = 1280, 9000
+
+// mtuCapability is what the switch tells of the MTUs that it takes. Source: the vSphere API's VMwareDvsMtuCapability, of
+// 7.0.2.0.
+func mtuCapability(largest int) *types.VMwareDvsMtuCapability {
+	if largest == 0 {
+		largest = largestMTU
+	}
+	return &types.VMwareDvsMtuCapability{MinMtuSupported: leastMTU, MaxMtuSupported: int32(largest)}
+}
+
+// mtus are the switch's own limits, which it has on servers too that do not tell them.
+func (d *distributedSwitch) mtus() *types.VMwareDvsMtuCapability {
+	for _, described := range d.lab.File.Switches {
+		if described.Name == d.Name {
+			return mtuCapability(described.MaxMTU)
+		}
+	}
+	return mtuCapability(0)
+}
 
 // ReconfigureDvsTask changes the switch: the MTU by the lab, everything else by the simulator. A spec that names
 // another version than the switch has is refused. Source: the vSphere API's DVSConfigSpec.configVersion, which a
@@ -46,7 +65,7 @@ func (d *distributedSwitch) refuse(ctx *simulator.Context, spec types.BaseDVSCon
 		}
 	})
 	if own, ok := spec.(*types.VMwareDVSConfigSpec); ok && fault == nil && own.MaxMtu != 0 {
-		if own.MaxMtu < leastMTU || own.MaxMtu > largestMTU {
+		if mtus := d.mtus(); own.MaxMtu < mtus.MinMtuSupported || own.MaxMtu > mtus.MaxMtuSupported {
 			return &types.InvalidArgument{InvalidProperty: "spec.maxMtu"}
 		}
 	}
