@@ -20,7 +20,7 @@ from vsphere_ml.core.ports.vcenter import TaskHandle, Update
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from vsphere_ml.core.model.device_counts import Ask, Count, Counts, Place
+    from vsphere_ml.core.model.device_counts import Ask, Count, Counts, DirectPathProfile, Place
     from vsphere_ml.core.model.inventory import Host, HostRef, Vm
     from vsphere_ml.core.plan.changes import Change
     from vsphere_ml.core.ports.vcenter import Scope
@@ -72,6 +72,7 @@ class FakeVCenter:
     files: dict[str, bytes] = field(default_factory=dict)  # by `[datastore] path`
     downloads: Path = Path("/nowhere")
     vgpu_manager: str = "535.183.04"  # of every host with GPUs
+    named_devices: tuple[DirectPathProfile, ...] = ()  # vSphere 9 knows names of devices
     told: dict[tuple[Place, Ask], Count] = field(default_factory=dict)  # a vCenter of vSphere 9 counts itself
     cut_after: int | None = None
     waits: dict[str, CpuTimes] = field(default_factory=dict)  # what VMs' CPUs waited for
@@ -141,6 +142,10 @@ class FakeVCenter:
             for place, each in asks.items()
         )
         return {place: answer for place, answer in answers if answer}
+
+    def direct_path_profiles(self) -> tuple[DirectPathProfile, ...]:
+        self._live()
+        return self.named_devices
 
     def cpu_times(self, vms: Collection[str], seconds: float) -> Mapping[str, CpuTimes]:
         self._live()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyVmomi import vim
 
 from tests.integration import labs
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
@@ -14,12 +15,14 @@ from vsphere_ml.flows.cluster.destroy import destroy
 from vsphere_ml.flows.cluster.provision import provision
 from vsphere_ml.flows.profiles import profiles
 from vsphere_ml.flows.run_context import RunContext
+from vsphere_ml.vsphere.changes.specs import wildcard_backing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.flows.profiles import OfferedProfiles
+    from vsphere_ml.lab.state import Lab
     from vsphere_ml.vsphere.gateway import Gateway
 
 pytestmark = pytest.mark.lab
@@ -34,11 +37,16 @@ WAYS = {
 
 
 @pytest.fixture(scope="module")
-def vcenter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    with labs.running(tmp_path_factory.mktemp("state"), "nine-9.0") as lab:
-        made = labs.gateway(lab)
-        yield made
-        made.close()
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with labs.running(tmp_path_factory.mktemp("state"), "nine-9.0") as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def vcenter(lab: Lab) -> Iterator[Gateway]:
+    made = labs.gateway(lab)
+    yield made
+    made.close()
 
 
 def wish(cluster: str) -> ClusterSpec:
@@ -63,6 +71,27 @@ def test_vcenter_counts_and_vsml_comes_to_the_same(vcenter: Gateway) -> None:
     left = {(each.cluster, each.name): each.free for each in found.clusters}
     assert left["gpu", "grid_a100-40c"] == 5
     assert left["direct", "A100 PCIe 40GB, label left"] == 1
+
+
+def test_devices_that_have_names_are_listed_whatever_they_are(lab: Lab, vcenter: Gateway) -> None:
+    api: Any = vim.DirectPathProfileManager
+    dvx = vim.vm.device.VirtualPCIPassthrough.DvxBackingInfo(deviceClass="com.example.fpga")
+    configs = {
+        "full": api.VmiopDirectPathConfig(vgpuProfile="grid_a100-40c"),
+        "new": api.DvxDirectPathConfig(dvxBacking=dvx),
+        "some": api.DynamicDirectPathConfig(dynamicDirectPathBacking=wildcard_backing(0x10DE, 0x20F1, "left")),
+    }
+    session = labs.sign_in(lab)
+    for name, config in configs.items():
+        wanted = api.CreateSpec(name=name, deviceConfig=config)
+        session.content.directPathProfileManager.DirectPathProfileManagerCreate(wanted)
+    session.close()
+    found = profiles(vcenter, "lab-dc").direct_path
+    assert [(each.name, each.kind, each.device) for each in found] == [
+        ("full", "Vmiop", "grid_a100-40c"),
+        ("new", "Dvx", "com.example.fpga"),
+        ("some", "Dynamic", "10de:20f1, label left"),
+    ]
 
 
 @pytest.mark.parametrize("cluster", WAYS)

@@ -9,6 +9,7 @@ from vsphere_ml.core.ports.vcenter import Scope
 from vsphere_ml.core.report.capacity_report import asks, differences, list_capacity, sums, with_vcenter_counts
 
 if TYPE_CHECKING:
+    from vsphere_ml.core.model.device_counts import DirectPathProfile
     from vsphere_ml.core.ports.vcenter import VCenter
     from vsphere_ml.core.report.capacity_report import CapacityRow, Sum
 
@@ -22,6 +23,7 @@ class OfferedProfiles:
     hosts: tuple[CapacityRow, ...]
     clusters: tuple[Sum, ...]
     differences: tuple[str, ...]
+    direct_path: tuple[DirectPathProfile, ...] = ()  # devices that have a name in vCenter
 
 
 def profiles(vcenter: VCenter, datacenter: str | None, host: str = EVERY_HOST) -> OfferedProfiles:
@@ -33,4 +35,9 @@ def profiles(vcenter: VCenter, datacenter: str | None, host: str = EVERY_HOST) -
     found = list_capacity(inventory, host)
     counts = vcenter.counts(asks(found, inventory, clusters=host == EVERY_HOST))
     rows = with_vcenter_counts(found, counts)
-    return OfferedProfiles(hosts=rows, clusters=sums(rows, counts), differences=tuple(differences(rows)))
+    return OfferedProfiles(
+        hosts=rows,
+        clusters=sums(rows, counts),
+        differences=tuple(differences(rows)),
+        direct_path=vcenter.direct_path_profiles(),
+    )

@@ -37,7 +37,7 @@ from vsphere_ml.vsphere.changes.task_runner import TaskRunner
 from vsphere_ml.vsphere.faults import translate
 from vsphere_ml.vsphere.inventory.cpu_times import cpu_times
 from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
-from vsphere_ml.vsphere.inventory.directpath import counts
+from vsphere_ml.vsphere.inventory.directpath import counts, direct_path_profiles
 from vsphere_ml.vsphere.inventory.read_inventory import read, read_site
 from vsphere_ml.vsphere.inventory.vibs import vgpu_managers
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from vsphere_ml.core.model.cpu_times import CpuTimes
-    from vsphere_ml.core.model.device_counts import Ask, Counts, Place
+    from vsphere_ml.core.model.device_counts import Ask, Counts, DirectPathProfile, Place
     from vsphere_ml.core.model.inventory import HostRef, Inventory, Vm
     from vsphere_ml.core.plan.changes import Change
     from vsphere_ml.core.ports.vcenter import Scope, TaskHandle, Update
@@ -105,6 +105,9 @@ class Gateway:
     def counts(self, asks: Mapping[Place, Sequence[Ask]]) -> Counts:
         """Ask vCenter, about several hosts and clusters at once."""
         return counts(self._session, asks)
+
+    def direct_path_profiles(self) -> tuple[DirectPathProfile, ...]:
+        return direct_path_profiles(self._session)
 
     def cpu_times(self, vms: Collection[str], seconds: float) -> Mapping[str, CpuTimes]:
         objects = {name: self._executor.site.vms[name] for name in vms if name in self._executor.site.vms}

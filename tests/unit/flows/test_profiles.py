@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import TYPE_CHECKING, TypeAlias
 
 from rich.console import Console
@@ -12,7 +13,7 @@ from tests.unit.core.sites import direct, one_host
 from vsphere_ml.cli.views.site import catalogue
 from vsphere_ml.cli.views.site import profiles as view
 from vsphere_ml.core.catalog.boards import BY_CODE
-from vsphere_ml.core.model.device_counts import Ask, Count, InCluster, OnHost
+from vsphere_ml.core.model.device_counts import Ask, Count, DirectPathProfile, InCluster, OnHost
 from vsphere_ml.core.model.inventory import HostRef
 from vsphere_ml.core.report.capacity_report import Counter, asks, list_capacity
 from vsphere_ml.flows.profiles import profiles
@@ -51,6 +52,20 @@ def test_vcenters_count_goes_before_vsmls_and_the_difference_is_told(golden: Gol
     found = profiles(FakeVCenter(quad_8u3(), told={(FIRST, WHOLE): count(1), (SECOND, WHOLE): count(3)}), None)
     assert [of(found, host) for host in range(3)] == [(1, "vCenter"), (3, "vCenter"), (4, "vsml")]
     golden(found.differences)
+
+
+def test_a_device_that_has_a_name_is_shown_by_it_also_of_a_kind_that_is_not_known() -> None:
+    named = (
+        DirectPathProfile(name="full", vendor="NVIDIA", kind="Vmiop", device="grid_a100-40c"),
+        DirectPathProfile(name="new", vendor="", kind="Optical", device=""),
+    )
+    found = profiles(FakeVCenter(quad_8u3(), named_devices=named), None)
+    console = Console(width=200, record=True, file=StringIO())
+    console.print(view.text(found))
+    shown = [each.split() for each in console.export_text().splitlines()]
+    assert ["full", "NVIDIA", "Vmiop", "grid_a100-40c"] in shown
+    assert ["new", "-", "Optical", "not", "known"] in shown
+    assert [each["name"] for each in view.data(found)["direct_path"]] == ["full", "new"]
 
 
 def test_a_cluster_is_counted_by_vcenter_or_summed_up() -> None:

@@ -44,4 +44,14 @@ class Count:
     reserved: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectPathProfile:
+    """A name that somebody gave to a device, from vSphere 9 on; a cluster file names the device itself."""
+
+    name: str
+    vendor: str
+    kind: str  # as the API names it: Vmiop (a vGPU), VirtualDeviceGroup, Dynamic, Dvx, or what is new there
+    device: str  # the vGPU profile, device group, PCI ids with a label, or class; empty of a kind that is not known
+
+
 Counts: TypeAlias = Mapping[Place, Mapping[Ask, Count]]

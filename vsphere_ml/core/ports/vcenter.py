@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.errors import VsmlError
     from vsphere_ml.core.model.cpu_times import CpuTimes
-    from vsphere_ml.core.model.device_counts import Ask, Counts, Place
+    from vsphere_ml.core.model.device_counts import Ask, Counts, DirectPathProfile, Place
     from vsphere_ml.core.model.guest import Shell
     from vsphere_ml.core.model.inventory import HostRef, Inventory, Vm
     from vsphere_ml.core.plan.changes import Change
@@ -92,6 +92,10 @@ class VCenter(Protocol):
 
         Nothing is told before vSphere 9.
         """
+        ...
+
+    def direct_path_profiles(self) -> tuple[DirectPathProfile, ...]:
+        """Return the devices that have a name in vCenter (DirectPath profiles); none before vSphere 9."""
         ...
 
     def cpu_times(self, vms: Collection[str], seconds: float) -> Mapping[str, CpuTimes]:

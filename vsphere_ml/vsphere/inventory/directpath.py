@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyVmomi import vim, vmodl
 
 from vsphere_ml.core.errors import VSphereError
-from vsphere_ml.core.model.device_counts import Count, InCluster, OnHost
+from vsphere_ml.core.model.device_counts import Count, DirectPathProfile, InCluster, OnHost
 from vsphere_ml.vsphere.changes.specs import wildcard_backing
 from vsphere_ml.vsphere.inventory.collect import managed_object
 
@@ -44,6 +44,41 @@ def _query_counts(session: Session, place: Place, asks: Sequence[Ask]) -> dict[A
         return {}
     found = zip(asks, answers or (), strict=False)  # in the order of the questions, unknown ones included
     return {ask: _count(answer) for ask, answer in found if isinstance(answer, _manager().CapacityInfo)}
+
+
+def direct_path_profiles(session: Session) -> tuple[DirectPathProfile, ...]:
+    """Return the profiles that have names, by name; none before vSphere 9, or where vCenter will not answer."""
+    if not session.speaks("9.0.0.0") or session.content.directPathProfileManager is None:
+        return ()
+    try:
+        found = session.read(
+            lambda: session.content.directPathProfileManager.DirectPathProfileManagerList(_manager().FilterSpec())
+        )
+    except (vmodl.MethodFault, vim.fault.VimFault, VSphereError):
+        return ()
+    return tuple(sorted(map(_profile, found or ()), key=lambda profile: profile.name))
+
+
+def _profile(info: Any) -> DirectPathProfile:
+    config = info.deviceConfig
+    kind = type(config).__name__.rpartition(".")[2].removesuffix("DirectPathConfig")
+    return DirectPathProfile(name=info.name, vendor=info.vendorName or "", kind=kind, device=_device(config))
+
+
+def _device(config: Any) -> str:
+    match config:
+        case vim.DirectPathProfileManager.VmiopDirectPathConfig():
+            return str(config.vgpuProfile)
+        case vim.DirectPathProfileManager.VirtualDeviceGroupDirectPathConfig():
+            return str(config.deviceGroupName)
+        case vim.DirectPathProfileManager.DynamicDirectPathConfig():
+            backing = config.dynamicDirectPathBacking
+            ids = [f"{each.vendorId & 0xFFFF:04x}:{each.deviceId & 0xFFFF:04x}" for each in backing.allowedDevice or ()]
+            return ", ".join([*ids, *([f"label {backing.customLabel}"] if backing.customLabel else [])])
+        case vim.DirectPathProfileManager.DvxDirectPathConfig():
+            return str(config.dvxBacking.deviceClass or "")
+        case _:
+            return ""
 
 
 def _manager() -> Any:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from tests.golden import Golden
     from vsphere_ml.core.model.cpu_times import CpuTimes
-    from vsphere_ml.core.model.device_counts import Ask, Counts, Place
+    from vsphere_ml.core.model.device_counts import Ask, Counts, DirectPathProfile, Place
     from vsphere_ml.core.model.inventory import HostRef, Inventory, Vm
     from vsphere_ml.core.plan.changes import Change
     from vsphere_ml.core.ports.vcenter import Scope
@@ -90,6 +90,9 @@ class Clockwork:
         raise NotImplementedError
 
     def vgpu_managers(self, hosts: Collection[HostRef]) -> Mapping[HostRef, str]:
+        raise NotImplementedError
+
+    def direct_path_profiles(self) -> tuple[DirectPathProfile, ...]:
         raise NotImplementedError
 
     def counts(self, asks: Mapping[Place, Sequence[Ask]]) -> Counts:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.profiles import OfferedProfiles
 
 BY_HOST = ("HOST", "PROFILE", "SHARING", "MEMORY", "PER GPU", "FREE", "COUNTED BY")
+NAMED = ("DIRECTPATH PROFILE", "VENDOR", "KIND", "DEVICE")
 BY_CLUSTER = ("CLUSTER", "PROFILE", "HOSTS", "FREE", "COUNTED BY")
 
 
@@ -30,6 +31,9 @@ def text(found: OfferedProfiles) -> RenderableType:
         line(""),
         table(BY_CLUSTER, _clusters(found)),
     ]
+    if found.direct_path:
+        rows = ((each.name, each.vendor or "-", each.kind, each.device or "not known") for each in found.direct_path)
+        parts += [line(""), table(NAMED, rows)]
     parts += [line("")] * bool(found.differences)
     parts += [line(("! ", "yellow"), each) for each in found.differences]
     return Group(*parts)
@@ -41,6 +45,7 @@ def data(found: OfferedProfiles) -> dict[str, Any]:
         "hosts": plain_value(found.hosts),
         "clusters": plain_value(found.clusters),
         "differences": list(found.differences),
+        "direct_path": plain_value(found.direct_path),
     }
 
 

@@ -1,6 +1,10 @@
 package server
 
 import (
+	"fmt"
+	"slices"
+	"sync"
+
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
@@ -11,11 +15,13 @@ import (
 	"vsml.dev/lab/vcenter/rack"
 )
 
-// directPath is vCenter's DirectPathProfileManager, which came with API 9.0. It tells how much of a device is left; the
-// profiles that an administrator can name for devices are none here.
+// directPath is vCenter's DirectPathProfileManager, which came with API 9.0. It tells how much of a device is left, and
+// keeps the names that somebody gave to devices. Source: the vSphere API of 9.0.
 type directPath struct {
 	mo.DirectPathProfileManager
-	lab *Lab
+	lab      *Lab
+	guard    sync.Mutex
+	profiles []types.DirectPathProfileInfo
 }
 
 // addDirectPath serves the manager where the API has it.
@@ -30,9 +36,61 @@ func (l *Lab) addDirectPath() error {
 	return nil
 }
 
-// DirectPathProfileManagerList lists the profiles that somebody made.
-func (*directPath) DirectPathProfileManagerList(*simulator.Context, *types.DirectPathProfileManagerList) soap.HasFault {
-	return &methods.DirectPathProfileManagerListBody{Res: &types.DirectPathProfileManagerListResponse{}}
+// DirectPathProfileManagerCreate names a device; a name is given once.
+func (d *directPath) DirectPathProfileManagerCreate(_ *simulator.Context, req *types.DirectPathProfileManagerCreate) soap.HasFault {
+	d.guard.Lock()
+	defer d.guard.Unlock()
+	body := &methods.DirectPathProfileManagerCreateBody{}
+	if len(d.chosen(nil, []string{req.Spec.Name})) > 0 {
+		body.Fault_ = simulator.Fault("", &types.AlreadyExists{Name: req.Spec.Name})
+		return body
+	}
+	thing, _ := counted(req.Spec.DeviceConfig)
+	made := types.DirectPathProfileInfo{
+		Id: fmt.Sprintf("directpath-profile-%d", len(d.profiles)+1), Name: req.Spec.Name, Description: req.Spec.Description,
+		VendorName: vendor(thing), DeviceConfig: req.Spec.DeviceConfig,
+	}
+	d.profiles = append(d.profiles, made)
+	body.Res = &types.DirectPathProfileManagerCreateResponse{Returnval: made.Id}
+	return body
+}
+
+// DirectPathProfileManagerList lists the profiles that somebody made, or those of some ids and names.
+func (d *directPath) DirectPathProfileManagerList(_ *simulator.Context, req *types.DirectPathProfileManagerList) soap.HasFault {
+	d.guard.Lock()
+	defer d.guard.Unlock()
+	return &methods.DirectPathProfileManagerListBody{Res: &types.DirectPathProfileManagerListResponse{
+		Returnval: d.chosen(req.FilterSpec.Ids, req.FilterSpec.Names),
+	}}
+}
+
+// chosen are the profiles of these ids and names, where any are given; take the guard.
+func (d *directPath) chosen(ids, names []string) (found []types.DirectPathProfileInfo) {
+	for _, one := range d.profiles {
+		if (len(ids) == 0 || slices.Contains(ids, one.Id)) && (len(names) == 0 || slices.Contains(names, one.Name)) {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+// meant is the device that a question is about, and the profile by which it named it.
+func (d *directPath) meant(question types.BaseDirectPathProfileManagerCapacityQuerySpec) (profile types.DirectPathProfileInfo, known bool) {
+	d.guard.Lock()
+	defer d.guard.Unlock()
+	var found []types.DirectPathProfileInfo
+	switch one := question.(type) {
+	case *types.DirectPathProfileManagerCapacityQueryByDeviceConfig: // of no profile, so without id and name: a guess
+		return types.DirectPathProfileInfo{DeviceConfig: one.DeviceConfig}, true
+	case *types.DirectPathProfileManagerCapacityQueryById:
+		found = d.chosen([]string{one.Id}, nil)
+	case *types.DirectPathProfileManagerCapacityQueryByName:
+		found = d.chosen(nil, []string{one.Name})
+	}
+	if len(found) == 0 {
+		return profile, false
+	}
+	return found[0], true
 }
 
 // DirectPathProfileManagerQueryCapacity answers one question after another, in their order.
@@ -70,17 +128,16 @@ func (d *directPath) hosts(target types.BaseDirectPathProfileManagerTargetEntity
 }
 
 func (d *directPath) answer(hosts []string, question types.BaseDirectPathProfileManagerCapacityQuerySpec) types.BaseDirectPathProfileManagerCapacityResult {
-	byConfig, ok := question.(*types.DirectPathProfileManagerCapacityQueryByDeviceConfig)
-	if !ok { // by the id or name of a profile, of which there are none
+	profile, ok := d.meant(question)
+	if !ok {
 		return unknown(question, &types.NotFound{})
 	}
-	thing, ok := counted(byConfig.DeviceConfig)
+	thing, ok := counted(profile.DeviceConfig)
 	if !ok {
 		return unknown(question, &types.NotSupported{})
 	}
-	info := &types.DirectPathProfileManagerCapacityInfo{Profile: types.DirectPathProfileInfo{
-		VendorName: vendor(thing), DeviceConfig: byConfig.DeviceConfig, // of no profile, so without id and name: a guess
-	}}
+	profile.VendorName = vendor(thing)
+	info := &types.DirectPathProfileManagerCapacityInfo{Profile: profile}
 	for _, host := range hosts {
 		one := d.lab.Rack.Capacity(host, thing)
 		info.Consumed += int32(one.Consumed)

@@ -92,6 +92,20 @@ func TestCapacityFollowsPowerAndSumsUpForACluster(t *testing.T) {
 
 func TestCapacityOfWhatNobodyKnowsIsUnknownInItsPlace(t *testing.T) {
 	r := newRig(t, "nine-9.0", nil)
+	manager := *r.client.ServiceContent.DirectPathProfileManager
+	create := types.DirectPathProfileManagerCreate{This: manager, Spec: types.DirectPathProfileManagerCreateSpec{
+		Name: "silver", DeviceConfig: vmiop("grid_a100-40c"),
+	}}
+	if _, err := methods.DirectPathProfileManagerCreate(r.ctx, r.client, &create); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := methods.DirectPathProfileManagerCreate(r.ctx, r.client, &create); err == nil {
+		t.Error("a name was given twice")
+	}
+	silver := r.capacity(r.onHost("nine-01.lab.test"), &types.DirectPathProfileManagerCapacityQueryByName{Name: "silver"})
+	if info, ok := silver[0].(*types.DirectPathProfileManagerCapacityInfo); !ok || info.Profile.Name != "silver" {
+		t.Errorf("by its name %T was answered", silver[0])
+	}
 	answers := r.capacity(r.onHost("nine-01.lab.test"), &types.DirectPathProfileManagerCapacityQueryByName{Name: "gold"}, byConfig(vmiop("grid_a100-40c")))
 	unknown, ok := answers[0].(*types.DirectPathProfileManagerCapacityUnknown)
 	if !ok || len(unknown.FaultList) != 1 {
