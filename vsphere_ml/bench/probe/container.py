@@ -26,6 +26,7 @@ for name in {PACKAGES}:
     except metadata.PackageNotFoundError:
         pass
 """
+ASK_HOROVOD = 'import importlib.util as u; print(u.find_spec("horovod").submodule_search_locations[0])'
 # What an image sets for its own programs. Anything else in it may be a secret.
 _OF_IMAGE = re.compile(
     r"^(?P<name>PATH|LD_LIBRARY_PATH|PYTHONPATH|OPAL_PREFIX|(?:OMPI_MCA|UCX|CUDA)_\w+)=(?P<value>.*)$", re.MULTILINE

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench.model.job import FOLDER, MPICH, OPEN_MPI, RunIn, Runtime
 from vsphere_ml.bench.probe import container as inside
 from vsphere_ml.bench.probe import nccl_tests, perftest, rdma
-from vsphere_ml.core.errors import BenchError
+from vsphere_ml.core.errors import BenchError, NotPossible
 from vsphere_ml.core.nodes import container
 from vsphere_ml.core.tools import nvidia_smi
 from vsphere_ml.core.units import parse_integer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from vsphere_ml.bench.model.job import Tools
     from vsphere_ml.bench.probe.container import ContainerInfo
@@ -35,7 +35,14 @@ for driver in /sys/class/net/*/device/driver; do
     echo "${name%%/*} ${to##*/}"
 done
 """
+# A class that Horovod's library has when it was built with NCCL alone (horovod/common/ops/nccl_operations.h).
+_WITH_NCCL = "NCCLAllreduce"
 _DIST = re.compile(r"(?P<name>[^/\n]+)-(?P<version>[^-/\n]+)\.dist-info")
+# By NVIDIA's release notes of TensorFlow 23.05, its image has Horovod with NCCL; the public index has no such wheel.
+GPU_RUNTIME = (
+    '`vsml configure` with the playbook "container" and [guest] settings = { image = '
+    '"nvcr.io/nvidia/tensorflow:23.05-tf2-py3" }, then --run-in container; or a `wheelhouse` for the playbook "runtime"'
+)
 # Virtual networks of the guest's own, whatever address they hold.
 STRAY = ("lo", "docker", "br-", "veth", "virbr", "cni", "flannel", "podman")
 
@@ -67,6 +74,7 @@ class Surveyed:
     ats: bool | None = None  # as lspci tells of all NICs; None when it tells nothing
     gpu_to_nic: str = ""  # of the worst placed GPU, as nvidia-smi topo tells: PIX, PXB, PHB, NODE, SYS
     gpus: int = 0
+    horovod_nccl: bool = False  # Horovod was built with NCCL, without which it reduces no GPU's memory
     home: str = ""
     supervised: tuple[str, ...] = ()  # runs that somebody looks after right now
 
@@ -101,6 +109,7 @@ def _where_ranks_run(tools: Tools) -> dict[str, str]:
     python, mpirun = shlex.quote(tools.python), shlex.quote(tools.mpirun or "mpirun")
     site = f"{shlex.quote(tools.python.rpartition('/bin/')[0])}/lib/python3*/site-packages"
     asked = {
+        "nccl": f"grep -qs {_WITH_NCCL} {site}/horovod/*/mpi_lib*.so",
         "python": f"{python} --version",
         "where": f"command -v {python}",
         "packages": f"ls -1d {site}/*.dist-info",
@@ -112,6 +121,7 @@ def _where_ranks_run(tools: Tools) -> dict[str, str]:
     if tools.within is RunIn.GUEST:
         return asked
     asked |= {"packages": f"{python} -c {shlex.quote(inside.ASK_PACKAGES)}"}
+    asked |= {"nccl": f'grep -qs {_WITH_NCCL} "$({python} -c {shlex.quote(inside.ASK_HOROVOD)})"/*/mpi_lib*.so'}
     return {name: container.command_in_container(command) for name, command in asked.items()} | inside.probes(
         tools.ssh_port
     )
@@ -152,6 +162,7 @@ def read(node: str, seen: Mapping[str, CommandAnswer], rdma_device: str = "") ->
         dma_buf="Open Kernel Module" in seen["module"].out,
         ats=_ats(seen["ats"]),
         gpu_to_nic=nvidia_smi.gpu_to_nic(seen["topology"].out),
+        horovod_nccl=seen["nccl"].ok,
         gpus=len(seen["gpus"].out.split()) if seen["gpus"].ok else 0,
         home=seen["home"].text,
         supervised=tuple(line.rpartition("/")[2] for line in seen["supervised"].out.split()),
@@ -219,7 +230,7 @@ def runtime(seen: Sequence[Surveyed], tools: Tools, needs: Needs = Needs.HOROVOD
     """
     if tools.within is RunIn.CONTAINER:
         inside.check({each.node: each.container for each in seen}, tools)
-    missing = [each.node for each in seen if not _meets(each, needs)]
+    missing = [each for each in seen if not _meets(each, needs)]
     if missing:
         raise _no_runtime(missing, tools, needs.value)
     first = seen[0]
@@ -243,15 +254,33 @@ def _meets(each: Surveyed, needs: Needs) -> bool:
     return {Needs.NOTHING: True, Needs.PYTHON: bool(each.python), Needs.HOROVOD: each.runtime}[needs]
 
 
-def _no_runtime(missing: Sequence[str], tools: Tools, what: str) -> BenchError:
+def cpu_bound(seen: Sequence[Surveyed]) -> Iterator[str]:
+    """Yield the nodes that have GPUs and a Horovod that can reduce nothing of theirs."""
+    return (each.node for each in seen if each.gpus and each.runtime and not each.horovod_nccl)
+
+
+def no_gpu_runtime(nodes: Sequence[str], transport: str) -> NotPossible:
+    """Return that a launch from GPU memory cannot be made with these nodes' Horovod."""
+    return NotPossible(
+        f"{', '.join(nodes)}: Horovod there was built without NCCL, and {transport} is from GPU to GPU",
+        code="bench.no-gpu-runtime",
+        target=nodes[0],
+        hint=GPU_RUNTIME,
+    )
+
+
+def _no_runtime(missing: Sequence[Surveyed], tools: Tools, what: str) -> BenchError:
+    nodes = [each.node for each in missing]
     hint = '`vsml configure` with the playbook "runtime", or name yours: [guest] settings = { runtime_path = … }'
     if tools.within is RunIn.CONTAINER:
         hint = "name the image's: [guest] settings = { container_python = … }; or another image"
+    elif any(each.gpus for each in missing):
+        hint = GPU_RUNTIME
     where = "" if tools.within is RunIn.GUEST else f" in container {container.NAME}"
     return BenchError(
-        f"{', '.join(missing)}: {tools.python} is no {what}{where}",
+        f"{', '.join(nodes)}: {tools.python} is no {what}{where}",
         code="bench.no-runtime",
-        target=missing[0],
+        target=nodes[0],
         hint=hint,
     )
 

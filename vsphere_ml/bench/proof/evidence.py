@@ -21,7 +21,7 @@ from vsphere_ml.bench.model.record import (
 from vsphere_ml.bench.proof import channels, ledger, marking, paths
 from vsphere_ml.bench.proof import ranks as proof
 from vsphere_ml.bench.proof.contention import contention
-from vsphere_ml.bench.proof.launch_context import blank, environment, method, version_mismatches
+from vsphere_ml.bench.proof.launch_context import blank, cpu_training, environment, method, version_mismatches
 from vsphere_ml.core.errors import BenchError, PlacementError
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def run(context: LaunchContext, logs: Sequence[RankLog], log: str, stop: Stop | 
         diagnostics=(
             *context.measured.diagnostics,
             *proof.shared_hosts(job, context.hosts),
+            *cpu_training(context),
             *version_mismatches(context),
             *_diverged_weights(job, logs),
             *_stopped_early(job, stop),

@@ -19,7 +19,7 @@ from vsphere_ml.bench.model.record import (
     Run,
     Workload,
 )
-from vsphere_ml.bench.probe import clocks, rdma
+from vsphere_ml.bench.probe import clocks, rdma, survey
 from vsphere_ml.bench.probe.line_rate import line_rate
 
 if TYPE_CHECKING:
@@ -193,6 +193,15 @@ def _mtu(context: LaunchContext) -> int | None:
         for name in (rdma.interfaces(each.ports) if over_rdma else [context.job.interface])
     }
     return next(iter(found)) if len(found) == 1 else None
+
+
+def cpu_training(context: LaunchContext) -> tuple[Diagnostic, ...]:
+    """Return that ranks left their nodes' GPUs aside: Horovod can reduce nothing of theirs. A lab's compute nothing."""
+    nodes = list(survey.cpu_bound(context.surveyed))
+    if context.lab or not nodes or context.job.configuration.workload in {Workload.NCCL, Workload.LINK}:
+        return ()
+    message = f"{', '.join(nodes)}: Horovod was built without NCCL, so gradients go by the CPUs' memory, not the GPUs'"
+    return (Diagnostic(code="bench.no-gpu-runtime", target=nodes[0], message=message, hint=survey.GPU_RUNTIME),)
 
 
 def version_mismatches(context: LaunchContext) -> tuple[Diagnostic, ...]:

@@ -14,7 +14,7 @@ from vsphere_ml.bench.launch.launchers import launch as launched
 from vsphere_ml.bench.model import rank_log
 from vsphere_ml.bench.model.job import Job, Tools
 from vsphere_ml.bench.model.record import Diagnostic, Workload
-from vsphere_ml.bench.probe import link_tools, nccl_tests
+from vsphere_ml.bench.probe import link_tools, nccl_tests, survey
 from vsphere_ml.bench.proof import evidence, ranks
 from vsphere_ml.bench.proof.launch_context import LaunchContext, MeasuredLinks, Origin
 from vsphere_ml.bench.records import store
@@ -185,6 +185,12 @@ def _prepare_job(session: BenchSession, job: Job) -> Job:
     if asked.workload is Workload.LINK:
         _check_link_tool(asked.transport, surveyed)
         return job
+    if (
+        asked.transport.spec.gpu_memory
+        and asked.workload is not Workload.NCCL
+        and (without := [*survey.cpu_bound(surveyed)])
+    ):
+        raise survey.no_gpu_runtime(without, asked.transport)
     asks = transports.nccl_settings(asked.transport, session.interface, surveyed, session.spec.roce.traffic_class)
     job = replace(job, variables={**asks.common, **job.variables}, node_variables=asks.by_node)
     tests = _nccl_tests(job, surveyed) if asked.workload is Workload.NCCL else None

@@ -119,6 +119,22 @@ def test_a_guest_without_horovod_is_named() -> None:
     assert (refused.value.code, refused.value.target) == ("bench.no-runtime", "node-2")
 
 
+GPU = {"gpus": CommandAnswer(0, "GPU-1\n")}
+
+
+def test_a_guest_with_gpus_and_no_runtime_is_told_of_the_image_that_has_one() -> None:
+    without = CommandAnswer(0, "/opt/x/tensorflow-2.18.1.dist-info\n")
+    with pytest.raises(BenchError) as refused:
+        survey.runtime(both(packages=without, **GPU), Tools())
+    assert (refused.value.code, refused.value.hint) == ("bench.no-runtime", survey.GPU_RUNTIME)
+
+
+def test_nodes_whose_horovod_leaves_their_gpus_aside_are_known() -> None:
+    with_nccl = seen("node-2", "10.0.0.12", nccl=CommandAnswer(0, ""), **GPU)
+    assert list(survey.cpu_bound([seen("node-1", "10.0.0.11", **GPU), with_nccl])) == ["node-1"]
+    assert list(survey.cpu_bound(both())) == []
+
+
 def test_mpich_is_known_by_its_launcher_hydra() -> None:
     # The first lines of what MPICH 5.0.2's `mpirun --version` prints.
     text = "HYDRA build details:\n    Version:                                 5.0.2\n    CC:          cc\n"

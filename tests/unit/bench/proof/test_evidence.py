@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -37,16 +37,19 @@ def trained(
     return "".join(lines)
 
 
-def record(first: str, second: str, cpu_times: Mapping[str, CpuTimes] | None = None) -> Run:
+def record(
+    first: str, second: str, cpu_times: Mapping[str, CpuTimes] | None = None, *, lab: bool = True, **of_first: Any
+) -> Run:
+    ours = {"node-1": of_first, "node-2": {}}
     context = LaunchContext(
         job=job(),
         launch=1,
         started="2026-01-31T12:00:00Z",
         ended="2026-01-31T12:01:00Z",
         cluster=Cluster(name="train"),
-        lab=True,
+        lab=lab,
         machines={},
-        surveyed=tuple(Surveyed(node=name, runtime=True, mtu={"eth0": 1500}) for name in ("node-1", "node-2")),
+        surveyed=tuple(Surveyed(node=name, runtime=True, mtu={"eth0": 1500}, **has) for name, has in ours.items()),
         cpu_times=cpu_times or {},
     )
     return evidence.run(context, rank_log.read({"node-1": first, "node-2": second}), "")
@@ -70,6 +73,24 @@ def test_a_record_has_each_part_of_each_step_and_can_be_read_again(tmp_path: Pat
     store.write(run, tmp_path)
     assert store.read(tmp_path) == (run,)
     assert not codes(run).keys() & {"bench.straggler", "bench.input-bound", "bench.time-uncounted"}
+
+
+@pytest.mark.parametrize(
+    ("lab", "has", "found"),
+    [
+        (False, {"gpus": 2}, {"bench.no-gpu-runtime": "node-1"}),
+        (False, {"gpus": 2, "horovod_nccl": True}, {}),
+        (True, {"gpus": 2}, {}),
+    ],
+)
+def test_training_beside_gpus_that_horovod_cannot_reach_is_in_the_record(
+    lab: bool,  # noqa: FBT001 - a parameter
+    has: dict[str, Any],
+    found: dict[str, str],
+) -> None:
+    run = record(trained(0), trained(1), lab=lab, **has)
+    told = {each.code: each.target for each in run.diagnostics if each.code == "bench.no-gpu-runtime"}
+    assert told == found
 
 
 def test_what_not_all_ranks_told_is_left_out() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -10,18 +10,20 @@ import pytest
 
 from tests.fakes.clock import FakeClock
 from tests.unit.bench.jobs import PEERS
+from tests.unit.bench.sites import rdma_nodes
 from vsphere_ml.bench.launch import matrix
 from vsphere_ml.bench.launch.events import BenchEvent, ProcessesLeft
 from vsphere_ml.bench.launch.matrix import PlannedLaunch
 from vsphere_ml.bench.model.job import Runtime
 from vsphere_ml.bench.model.record import Cluster, Outcome, Workload
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.probe.survey import Surveyed
 from vsphere_ml.bench.records import store
 from vsphere_ml.core.errors import BenchError, GuestError, VsmlError
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.model.spec import RoceSpec
 from vsphere_ml.core.ports.vcenter import GuestPlace
-from vsphere_ml.flows.bench.launch import BenchSession, LaunchSettings, SideMeasurements, run_launch
+from vsphere_ml.flows.bench.launch import BenchSession, LaunchSettings, SideMeasurements, obstacle, run_launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -120,6 +122,19 @@ def test_while_a_launch_runs_the_record_says_that_it_was_cut(tmp_path: Path) -> 
     assert isinstance(error, BenchError)
     store.write(run, tmp_path)
     assert [each.outcome for each in store.read(tmp_path)] == [Outcome.FAILED]
+
+
+@pytest.mark.parametrize("has_nccl", [False, True])
+def test_a_launch_from_gpu_to_gpu_is_not_begun_with_a_horovod_that_reduces_on_cpus(
+    tmp_path: Path,
+    has_nccl: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    nodes = tuple(replace(each, horovod_nccl=has_nccl) for each in rdma_nodes())
+    session = replace(Site(tmp_path).session, surveyed=nodes)
+    spec = matrix.BenchSpec(workloads=(Workload.TRAIN,), nodes=(2,), transports=(Transport.GPUDIRECT,))
+    (configuration,) = matrix.expand(spec)
+    why = obstacle(session, spec, PlannedLaunch(configuration=configuration, launch=1))
+    assert (why is not None and (why.code, why.target)) == (not has_nccl and ("bench.no-gpu-runtime", "node-1"))
 
 
 def test_an_interrupted_launch_is_recorded_as_cut(tmp_path: Path) -> None:
