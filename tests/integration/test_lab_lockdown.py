@@ -30,12 +30,14 @@ LOCKED = """
 [[host]]
 name = "esx-01.lab.test"
 profile = true
+profile_differs = ["Security.PasswordMaxDays differs"]
 lockdown = "strict"
 lockdown_exceptions = ["backup"]
 
 [[host]]
 name = "esx-02.lab.test"
 ssh_key = "rsa"
+image_differs = true
 lockdown = "normal"
 lockdown_exceptions = ["root"]
 """
@@ -64,8 +66,8 @@ def test_only_exception_users_enter_a_host_in_lockdown(lab: Lab, tmp_path: Path)
             Lockdown(mode=LockdownMode.NORMAL, exceptions=("root",)),
         ]
         assert [each.desired for each in seen.values()] == [
-            DesiredState(image=True, profile=True),
-            DesiredState(image=True),
+            DesiredState(image=True, profile=True, profile_differs=("Security.PasswordMaxDays differs",)),
+            DesiredState(image=True, image_differs=True),
         ]
         for host in (strict, normal):
             with_ssh(host)

@@ -25,7 +25,7 @@ from vsphere_ml.core.hosts.host_changes import (
     ShutDown,
     WriteRecord,
 )
-from vsphere_ml.core.hosts.preflight import name_with_owner, refusals, to_migrate, to_stop, warnings
+from vsphere_ml.core.hosts.preflight import name_with_owner, observations, refusals, to_migrate, to_stop, warnings
 from vsphere_ml.core.hosts.saved_state import Record
 from vsphere_ml.core.model.host_settings import (
     FIRMWARE_SETTING,
@@ -67,6 +67,7 @@ class HostPlan:
     migrated: tuple[str, ...] = ()  # VMs that DRS takes to other hosts, where they stay
     refusals: tuple[Finding, ...] = ()
     warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()  # what is worth a look before it is begun
     record: Record | None = None
 
     def __bool__(self) -> bool:
@@ -120,6 +121,7 @@ def plan(case: HostPlanInput) -> HostPlan:
         migrated=next((step.migrated for step in steps if isinstance(step, EnterMaintenance)), ()),
         refusals=tuple(refusals(case, running)),
         warnings=tuple(warnings(case)),
+        findings=tuple(observations(case)),
         record=case.record,
     )
 

@@ -175,9 +175,42 @@ def warnings(case: HostPlanInput) -> Iterator[str]:
             yield f"{vm.name} was stopped for a run on {vm.resume}, and is now here"
 
 
+_SHOWN = 3
+
+
+def observations(case: HostPlanInput) -> Iterator[Finding]:
+    """Yield what a host differs in already from what else decides on it, before it is begun.
+
+    The next remediation would change that too, and takes a host that is in maintenance mode for its chance.
+    """
+    if not _changes_settings(case):
+        return
+    desired, name = case.state.desired, case.state.name
+    if desired.profile_differs:
+        more = len(desired.profile_differs) - _SHOWN
+        texts = [*desired.profile_differs[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
+        yield Finding(
+            code="host.profile-differs",
+            target=name,
+            message=f"it is not as its host profile says: {'; '.join(texts)}",
+            hint=f"remediate it first, or update the profile: Test-VMHostProfileCompliance -VMHost {name} (PowerCLI)",
+        )
+    if desired.image_differs:
+        yield Finding(
+            code="host.image-differs",
+            target=name,
+            message="its software is not that of its cluster's image, by vSphere Lifecycle Manager's last check",
+            hint="remediate it first (Updates > Hosts > Image): what is not in the image goes at the next remediation",
+        )
+
+
+def _changes_settings(case: HostPlanInput) -> bool:
+    return any(not fact.is_configured and fact.can_be_set for fact in case.facts.facts)
+
+
 def _keepers(case: HostPlanInput) -> list[str]:
     """Return what else decides on the settings that would be changed, in words."""
-    changed = any(not fact.is_configured and fact.can_be_set for fact in case.facts.facts)
+    changed = _changes_settings(case)
     named = {
         "the host profile": case.state.desired.profile,
         "vSphere Configuration Profiles of the cluster": case.state.desired.configuration,

@@ -58,6 +58,8 @@ class DesiredState:
     image: bool = False  # of its cluster, by vSphere Lifecycle Manager
     configuration: bool = False  # of its cluster, by vSphere Configuration Profiles
     profile: bool = False  # a host profile
+    profile_differs: tuple[str, ...] = ()  # in what the host is not as its profile says, by the last check
+    image_differs: bool = False  # by vSphere Lifecycle Manager's last check
 
 
 NO_LOCKDOWN = Lockdown(mode=LockdownMode.DISABLED)

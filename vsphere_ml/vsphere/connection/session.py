@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from pyVmomi import vim, vmodl
 
 from vsphere_ml.core.errors import ConfigError, NotPossible, VSphereError
+from vsphere_ml.vsphere.connection import rest
 from vsphere_ml.vsphere.connection.endpoint import BROKEN, VCenterEndpoint, call_twice, digits
 from vsphere_ml.vsphere.connection.required import require
 from vsphere_ml.vsphere.connection.tls import PinMismatchError, Trust
@@ -123,6 +124,10 @@ class Session:
     def file_connection(self) -> PinnedConnection:
         """Return a new connection for such a request, trusted as the API's are; its body goes into no trace."""
         return self._endpoint.file_connection()
+
+    def read_rest(self, path: str) -> Any:
+        """Return what the REST API answers to a GET; OSError, HTTPException or ValueError where it answers none."""
+        return rest.get(self.file_connection(), self._username, self._password, path)
 
     @property
     def generation(self) -> int:

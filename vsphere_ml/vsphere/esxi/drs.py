@@ -9,6 +9,7 @@ from pyVmomi import vim
 
 from vsphere_ml.core.hosts.evacuation import VGPU_OPTIONS
 from vsphere_ml.core.model.esxi_state import Automation, DesiredState, DrsState, Tie
+from vsphere_ml.vsphere.esxi import image_compliance
 from vsphere_ml.vsphere.inventory.collect import collect_objects, reference
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class ClusterDrs:
     state: DrsState
     desired: DesiredState
     own: Mapping[str, Automation] = field(default_factory=dict)
+    other_software: frozenset[str] = frozenset()  # hosts that differ from the cluster's image, by their ids
 
 
 def read_drs(session: Session, parents: Iterable[Any]) -> dict[str, ClusterDrs]:
@@ -35,10 +37,12 @@ def read_drs(session: Session, parents: Iterable[Any]) -> dict[str, ClusterDrs]:
     clusters = {reference(each): each for each in parents if isinstance(each, vim.ClusterComputeResource)}
     wanted = {vim.ClusterComputeResource: [_PATH, _IMAGE, _CONFIGURATION]}
     rows = collect_objects(session, clusters.values(), wanted)
-    return {reference(found): _cluster(props) for found, props in rows if _PATH in props}
+    found = {reference(each): props for each, props in rows if _PATH in props}
+    differ = image_compliance.differing_hosts(session, [ref for ref, props in found.items() if props.get(_IMAGE)])
+    return {ref: _cluster(props, differ.get(ref, frozenset())) for ref, props in found.items()}
 
 
-def _cluster(props: Mapping[str, Any]) -> ClusterDrs:
+def _cluster(props: Mapping[str, Any], other_software: frozenset[str]) -> ClusterDrs:
     config = props[_PATH]
     drs = config.drsConfig
     automation = Automation(str(drs.defaultVmBehavior)) if drs and drs.enabled else Automation.OFF
@@ -48,6 +52,7 @@ def _cluster(props: Mapping[str, Any]) -> ClusterDrs:
         state=DrsState(automation=automation, vgpus=bool(options & set(VGPU_OPTIONS))),
         desired=DesiredState(image=bool(props.get(_IMAGE)), configuration=bool(props.get(_CONFIGURATION))),
         own=own,
+        other_software=other_software,
     )
 
 

@@ -146,7 +146,7 @@ def _host_state(
         ssh_running=_ssh(props.get("config.service")),
         record=fields.value(props.get("customValue"), HOST_RECORD_ATTRIBUTE) or "",
         drs=drs.state if drs else None,
-        desired=replace(drs.desired if drs else DesiredState(), profile=_has_profile(props)),
+        desired=_desired(drs, host, props),
         lockdown=lockdown.read_lockdown(session, props) if connection is HostConnection.CONNECTED else NO_LOCKDOWN,
     )
 
@@ -205,10 +205,17 @@ def _function(info: Any) -> FunctionSeen:
     )
 
 
-def _has_profile(props: Mapping[str, Any]) -> bool:
-    """Return whether a host profile is attached, as far as the last check against it tells."""
+def _desired(drs: ClusterDrs | None, host: Any, props: Mapping[str, Any]) -> DesiredState:
+    """Return what decides on a host, and in what it differs from that, as far as the last checks tell."""
+    found = drs.desired if drs else DesiredState()
     checked = props.get("complianceCheckResult")
-    return checked is not None and checked.profile is not None
+    if drs is not None and reference(host) in drs.other_software:
+        found = replace(found, image_differs=True)
+    if checked is None or checked.profile is None:
+        return found
+    differs = checked.complianceStatus == vim.profile.ComplianceResult.Status.nonCompliant
+    texts = [each.message.message or each.message.key for each in checked.failure or ()]
+    return replace(found, profile=True, profile_differs=tuple(texts or ["it does not say in what"]) if differs else ())
 
 
 def _ssh(services: Any) -> bool | None:

@@ -292,6 +292,23 @@ def test_what_sets_settings_back_is_a_caution_where_something_is_changed(desired
     assert rig.run(dry_run=True).plan.hosts[0].warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("desired", "code"),
+    [
+        (DesiredState(profile=True, profile_differs=("a", "b", "c", "d")), "host.profile-differs"),
+        (DesiredState(image=True, image_differs=True), "host.image-differs"),
+    ],
+)
+def test_what_a_host_differs_in_already_is_said_before_it_is_touched(desired: DesiredState, code: str) -> None:
+    rig = existing(1)
+    rig.esx(0).desired = desired
+    (host,) = rig.run(dry_run=True).plan.hosts
+    assert [(each.code, each.target) for each in host.findings] == [(code, host.name)]
+    assert host.refusals == ()
+    assert rig.run().error is None
+    assert rig.run(dry_run=True).plan.hosts[0].findings == ()
+
+
 @pytest.mark.parametrize(("image", "how"), [(True, mft.INSTALL_BY_IMAGE), (False, mft.INSTALL)])
 def test_where_a_cluster_has_an_image_the_tools_come_with_it(*, image: bool, how: str) -> None:
     rig = existing(1)

@@ -66,13 +66,25 @@ func (l *Lab) addHost(owner *simulator.ClusterComputeResource, name string, mode
 	if own, ok := l.File.HostNamed(name); ok {
 		l.site.reboots.change(name, hostChange{RebootMS: own.RebootMS})
 		if own.Profile {
-			host.ComplianceCheckResult = &types.ComplianceResult{
-				Profile:          &types.ManagedObjectReference{Type: "HostProfile", Value: "hostprofile-1"},
-				ComplianceStatus: string(types.ComplianceResultStatusCompliant), Entity: &host.Self, CheckTime: types.NewTime(l.Started),
-			}
+			host.ComplianceCheckResult = l.compliance(host.Self, own.ProfileDiffers)
 		}
 	}
 	l.refresh(ctx, name)
+}
+
+// compliance is the host's last check against its host profile. Source: the vSphere API's ComplianceResult.
+func (l *Lab) compliance(host types.ManagedObjectReference, differs []string) *types.ComplianceResult {
+	found := &types.ComplianceResult{
+		Profile:          &types.ManagedObjectReference{Type: "HostProfile", Value: "hostprofile-1"},
+		ComplianceStatus: string(types.ComplianceResultStatusCompliant), Entity: &host, CheckTime: types.NewTime(l.Started),
+	}
+	for _, text := range differs {
+		found.ComplianceStatus = string(types.ComplianceResultStatusNonCompliant)
+		found.Failure = append(found.Failure, types.ComplianceFailure{
+			FailureType: "com.vmware.vim.profile.differs", Message: types.LocalizableMessage{Key: "differs", Message: text},
+		})
+	}
+	return found
 }
 
 // equip gives the host its model's hardware and names.

@@ -34,6 +34,7 @@ func (l *Lab) routes() http.Handler {
 	mux.Handle("/rest/", rest)
 	mux.Handle("/api/content/", rest)
 	mux.Handle("/api/session", apiSession(rest))
+	mux.HandleFunc("GET /api/esx/settings/clusters/{cluster}/software/compliance", l.imageCompliance(rest))
 	mux.Handle("/lab/", l.control())
 	return survive(mux)
 }

@@ -95,8 +95,10 @@ type Host struct {
 	// Lockdown is its lockdown mode: normal, strict, or "" for none; LockdownExceptions are the users whom it spares.
 	Lockdown           string   `toml:"lockdown"`
 	LockdownExceptions []string `toml:"lockdown_exceptions"`
-	SSHKey             string   `toml:"ssh_key"` // of its SSH service: ed25519 (the default) or rsa
-	Profile            bool     `toml:"profile"` // a host profile is attached, and the host was checked against it
+	SSHKey             string   `toml:"ssh_key"`         // of its SSH service: ed25519 (the default) or rsa
+	Profile            bool     `toml:"profile"`         // a host profile is attached, and the host was checked against it
+	ProfileDiffers     []string `toml:"profile_differs"` // what the check found, in words
+	ImageDiffers       bool     `toml:"image_differs"`   // its software is not that of its cluster's image
 }
 
 // NUMANode is one socket's share of cores and memory.
@@ -163,6 +165,7 @@ type Datastore struct {
 type Switch struct {
 	Name    string   `toml:"name"`
 	MTU     int      `toml:"mtu"`
+	MaxMTU  int      `toml:"max_mtu"` // the most that it takes; default: 9000
 	Uplinks []string `toml:"uplinks"` // adapters (vmnicN) of every host; default: all of them
 }
 
