@@ -109,7 +109,17 @@ def _lspci(described: Described) -> Iterator[str]:
         yield f"{address} {kind}: {ids}{more}"
 
 
+def _esxcli(described: Described) -> Iterator[str]:
+    kind = f'xmlns="urn:vim25" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="{described["kind"]}"'
+    yield f"<obj {kind}>"
+    yield from (f"<{name}>{text}</{name}>" for name, text in described.get("object", ()))
+    for row in described.get("rows", ()):
+        yield "<DataObject>" + "".join(f"<{name}>{text}</{name}>" for name, text in row) + "</DataObject>"
+    yield "</obj>"
+
+
 _LAYOUTS = {
+    "esxcli": _esxcli,
     "mst": _mst,
     "mlxconfig": _mlxconfig,
     "licence": _licence,

@@ -12,7 +12,9 @@ from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load_text
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.hosts.host_changes import SetPassthrough
+from vsphere_ml.core.hosts.missing_prerequisites import missing_prerequisites
 from vsphere_ml.core.model.inventory import EthernetCard, PciFunctionDevice, VgpuDevice
+from vsphere_ml.core.ports.vcenter import Scope
 from vsphere_ml.flows.cluster.destroy import destroy
 from vsphere_ml.flows.cluster.plan import plan
 from vsphere_ml.flows.hosts.host_configuration import HostConfiguration, HostSession
@@ -179,3 +181,27 @@ def test_vcenter_tells_the_rate_of_the_uplink_that_a_vms_own_nic_leaves_by(lab: 
         assert found == [[Uplink(switch="dvs-gpu", bits_per_s=100e9)]] * 2
     finally:
         destroy(RunContext(cluster_spec, vcenter, lambda _: None, SystemClock()), approve=lambda _: True)
+
+
+def test_a_port_whose_firmware_has_sriov_off_is_named_for_that(tmp_path: Path) -> None:
+    """With SRIOV_EN off vCenter shows a function without SR-IOV: NVIDIA's nmlx5 manual, chapter on SR-IOV."""
+    site = tmp_path / "off.toml"
+    site.write_text(topology_file("unready-8.0u3").read_text().replace("\nvfs = 8\n", "\nvfs = 0\n"))
+    text = labs.cluster_file(
+        "off",
+        cluster="ampere",
+        gpu='{ profile = "A100-40C" }',
+        nic='{ kind = "sriov", port_group = "roce" }',
+        nodes=1,
+        more='[host_config]\nkinds = ["graphics", "sriov"]',
+    )
+    with labs.running(tmp_path / "state", str(site)) as started:
+        gateway = labs.gateway(started)
+        try:
+            seen = gateway.read_site(Scope())
+            found = missing_prerequisites(load_text(text, "cluster.toml"), seen)
+        finally:
+            gateway.close()
+    named = {each.finding.code for each in found if each.firmware}
+    assert named == {"host.no-sriov"}
+    assert any("SRIOV_EN=1" in command for each in found for command in each.commands)

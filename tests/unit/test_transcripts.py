@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.transcripts import lay_out, list_transcripts
+from vsphere_ml.core.catalog import catalogue, profiles
 from vsphere_ml.core.model.guest import GuestFacts, Peer
-from vsphere_ml.core.model.inventory import PciAddress
+from vsphere_ml.core.model.inventory import NVLINK, ComponentKind, DeviceGroup, GroupComponent, PciAddress
 from vsphere_ml.core.tools import mft, nvidia_smi
 from vsphere_ml.guest.facts import judge
 from vsphere_ml.guest.facts.judge import FactVerdict
 from vsphere_ml.guest.steps.gpu import licence
 from vsphere_ml.guest.steps.network import rdma
+from vsphere_ml.vsphere.esxi import esxcli
+from vsphere_ml.vsphere.inventory import vibs
 
 if TYPE_CHECKING:
     from tests.fakes.transcripts import Described
@@ -80,6 +83,30 @@ def test_the_matrix_of_nvidia_smi(described: Described) -> None:
 @parametrize("lspci")
 def test_the_whole_ports_of_lspci(described: Described) -> None:
     assert list(mft.guest_ports(lay_out(described).out)) == described["reads"]["ports"]
+
+
+@parametrize("config_target")
+def test_the_devices_of_a_config_target(described: Described) -> None:
+    for name, size, sharing in described["profiles"]:
+        read = profiles.parse(name)
+        assert (read.framebuffer_gib, read.mig_slices is not None) == (size, sharing == "mig")
+        assert (catalogue.find(read) is not None) is described["reads"]["known"]
+    for name, kinds in described["groups"]:
+        components = tuple(GroupComponent(kind=ComponentKind(each), device_name="") for each in kinds)
+        group = DeviceGroup(name=name, components=components)
+        assert group.name.endswith(NVLINK) is described["reads"]["nvlink"]
+        assert not group.has_function
+
+
+@parametrize("esxcli")
+def test_the_rows_that_esxcli_answers_over_the_api(described: Described) -> None:
+    assert esxcli.rows(lay_out(described).out) == described["reads"]["rows"]
+
+
+@parametrize("vib")
+def test_the_vgpu_managers_among_packages(described: Described) -> None:
+    found = [version for name, of in described["rows"] if (version := vibs.version_of(name, of))]
+    assert found == described["reads"]["managers"]
 
 
 def test_a_guest_with_one_unlicensed_gpu_is_unlicensed() -> None:

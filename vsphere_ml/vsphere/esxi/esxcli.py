@@ -51,7 +51,7 @@ def run(session: Session, host: Any, command: str, **options: str) -> list[dict[
     if answer.fault is not None:
         raise EsxcliError(_error(answer.fault))
     try:
-        return _rows(answer.response or "")
+        return rows(answer.response or "")
     except ET.ParseError as error:
         raise unexpected_answer(
             f"what `{command}` answers is cut off, or no XML",
@@ -65,12 +65,24 @@ def _argument(name: str, value: str) -> Any:
     return made(name=name, val=f'<{name} xmlns="urn:vim25">{escape(value)}</{name}>')
 
 
-def _rows(response: str) -> list[dict[str, str]]:
-    """Return the objects of an answer such as `<obj><DataObject><Name>..</Name></DataObject></obj>`."""
+def rows(response: str) -> list[dict[str, str]]:
+    """Return the objects of an answer such as `<obj><DataObject><Name>..</Name></DataObject></obj>`.
+
+    A column that is there several times has its texts with commas; what `get` answers is one object, without a list.
+    """
     if not response:
         return []
     root = ET.fromstring(response)  # noqa: S314 - from the vCenter we are signed in to
-    return [{_local(cell.tag): (cell.text or "").strip() for cell in row} for row in root if len(row)]
+    listed = [row for row in root if len(row)]
+    return [_columns(row) for row in listed or ([root] if len(root) else [])]
+
+
+def _columns(row: ET.Element) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for cell in row:
+        name, text = _local(cell.tag), (cell.text or "").strip()
+        found[name] = f"{found[name]}, {text}" if name in found else text
+    return found
 
 
 def _error(fault: Any) -> str:
