@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,8 +20,10 @@ from vsphere_ml.core.site_record.exchanges import SiteRecord
 from vsphere_ml.core.site_record.pseudonyms import Pseudonyms
 from vsphere_ml.core.site_record.redact_soap import SoapRedactor
 from vsphere_ml.core.site_record.redact_text import TextRedactor
+from vsphere_ml.core.tools import mft
 from vsphere_ml.flows.site.record import SiteReader
-from vsphere_ml.lab import server
+from vsphere_ml.lab import hosts, server
+from vsphere_ml.ssh.esxi import EsxiShells
 from vsphere_ml.vsphere.connection import session
 from vsphere_ml.vsphere.connection.recorder import Recorder
 from vsphere_ml.vsphere.esxi.esx_hosts import EsxHosts
@@ -77,6 +80,44 @@ def test_a_lab_gives_a_record_again(lab: Lab, recorded: tuple[SiteRecord, Invent
     assert not {host.name for host in seen.hosts} & {host.name for host in recorded[1].hosts}
     assert differences(shape_of(recorded[0]), shape_of(again)) == []
     assert caught.value.code == "site.not-found"  # its name is a pseudonym
+
+
+def test_hosts_shells_answer_again_what_they_printed(
+    lab: Lab, recorded: tuple[SiteRecord, Inventory], tmp_path: Path
+) -> None:
+    (first, *_) = recorded[1].hosts
+    signed_in = session.connect(lab.address, lab.username, lab.password(), ca_file=lab.ca_file)
+    EsxHosts(signed_in).ssh(first.ref, run=True)
+    reader = SiteReader(TextRedactor(Pseudonyms()))
+    reader.read_hosts([first.name], shells(lab.name, tmp_path / "lab"))
+    EsxHosts(signed_in).ssh(first.ref, run=False)
+    signed_in.close()
+    made = replace(recorded[0], commands=tuple(reader.commands))
+    folder = tmp_path / "record"
+    for path, text in made.files().items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    assert reader.gaps == []
+    assert {"firmware-1", "mst", "vibs"} <= {each.name for each in made.commands}
+    server.start_lab(str(folder), "shells")
+    try:
+        again = shells("shells", tmp_path / "replay")
+        for each in made.commands:
+            answer = again.run(each.machine, each.command)
+            assert (answer.status, answer.out.splitlines()) == (each.status, each.out.splitlines())
+        machine = made.commands[0].machine
+        listed = mft.devices(again.run(machine, mft.MST_STATUS).out)
+        assert mft.value(again.run(machine, mft.query(listed[0].name)).out) == mft.FirmwareValue(False, False)
+        assert again.run(machine, "id").status == 127
+    finally:
+        server.stop_lab("shells")
+
+
+def shells(lab: str, folder: Path) -> EsxiShells:
+    folder.mkdir()
+    access = hosts.access(lab)
+    assert access is not None
+    return EsxiShells(access, folder)
 
 
 @pytest.mark.parametrize("described", list_shapes(), ids=lambda each: each["under"])

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _SMI = "nvidia-smi -q"
+DEVICES = "mst"  # whose devices' firmware is then asked for, one by one
 HOST: Mapping[str, str] = MappingProxyType(
     {
         "esxi-version": "vmware -vl",
@@ -22,9 +23,7 @@ HOST: Mapping[str, str] = MappingProxyType(
         "graphics": "esxcli graphics device list",
         "graphics-host": "esxcli graphics host get",
         "vibs": "esxcli software vib list",
-        "mst": mft.MST_STATUS,
-        "firmware": f"for each in $({mft.MST_STATUS} | grep -o 'mt[0-9]*_pciconf[0-9.]*'); do "
-        f"{mft.query('$each')}; done",
+        DEVICES: mft.MST_STATUS,
         "mig": nvidia_smi.QUERY,
         "gpus": _SMI,
     }

@@ -10,6 +10,7 @@ from vsphere_ml.core.errors import VsmlError
 from vsphere_ml.core.ports.vcenter import Scope
 from vsphere_ml.core.site_record import commands
 from vsphere_ml.core.site_record.exchanges import CommandExchange
+from vsphere_ml.core.tools import mft
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -60,8 +61,14 @@ class SiteReader:
                 self._keep("guests", name, row, commands.GUEST[row], answer)
 
     def _run_on_host(self, name: str, shells: HostShells) -> None:
+        listed = ""
         for row, command in commands.HOST.items():
-            self._keep("hosts", name, row, command, shells.run(name, command, _COMMAND_S))
+            answer = shells.run(name, command, _COMMAND_S)
+            self._keep("hosts", name, row, command, answer)
+            listed = answer.out if row == commands.DEVICES else listed
+        for number, device in enumerate(mft.devices(listed), 1):
+            command = mft.query(device.name)
+            self._keep("hosts", name, f"firmware-{number}", command, shells.run(name, command, _COMMAND_S))
 
     def _keep(self, where: str, machine: str, row: str, command: str, answer: CommandAnswer) -> None:
         self.commands.append(

@@ -22,7 +22,7 @@ _DIFFERENT = ("non_compliant_hosts", "incompatible_hosts")
 def differing_hosts(session: Session, clusters: Iterable[str]) -> dict[str, frozenset[str]]:
     """Return the ids of the hosts that differ, by cluster; a cluster of which nothing is told is left out.
 
-    None is told before the first check, to an account that may not see images (VcLifecycle privileges), and before 7.0.
+    None is told before the first check, before 7.0, and without VcIntegrity.lifecycleSoftwareSpecification.Read.
     """
     found: dict[str, frozenset[str]] = {}
     for cluster in clusters:

@@ -16,13 +16,14 @@ import (
 type session struct {
 	host    Host
 	channel ssh.Channel
+	answers func(command string) Answer // nil where a shell is
 	begun   sync.Once
 
 	terminal bool // a person sits at it
 }
 
-func newSession(host Host, channel ssh.Channel) *session {
-	return &session{host: host, channel: channel}
+func newSession(host Host, channel ssh.Channel, answers func(string) Answer) *session {
+	return &session{host: host, channel: channel, answers: answers}
 }
 
 func (s *session) serve(requests <-chan *ssh.Request) {
@@ -38,11 +39,12 @@ func (s *session) serve(requests <-chan *ssh.Request) {
 			var wanted struct{ Command string }
 			if ssh.Unmarshal(request.Payload, &wanted) == nil {
 				accepted = true
-				s.begun.Do(func() { go s.run(ctx, sh, "-c", wanted.Command) })
+				s.begun.Do(func() { go s.execute(ctx, wanted.Command) })
 			}
 		case "shell":
-			accepted = true
-			s.begun.Do(func() { go s.run(ctx, s.shell()) })
+			if accepted = s.answers == nil; accepted {
+				s.begun.Do(func() { go s.run(ctx, s.shell()) })
+			}
 		case "window-change", "signal":
 			accepted = true
 		}
@@ -57,6 +59,25 @@ func (s *session) shell() program {
 		return (*process).converse
 	}
 	return sh
+}
+
+// execute runs a command, or gives what a record has of it.
+func (s *session) execute(ctx context.Context, command string) {
+	if s.answers == nil {
+		s.run(ctx, sh, "-c", command)
+		return
+	}
+	answer := s.answers(command)
+	_, _ = io.WriteString(s.channel, answer.Out)
+	_, _ = io.WriteString(s.channel.Stderr(), answer.Err)
+	s.end(answer.Status)
+}
+
+// end tells the exit status and closes.
+func (s *session) end(status uint32) {
+	_, _ = s.channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{status}))
+	_ = s.channel.CloseWrite()
+	_ = s.channel.Close()
 }
 
 func (s *session) run(ctx context.Context, run program, words ...string) {
@@ -75,9 +96,7 @@ func (s *session) run(ctx context.Context, run program, words ...string) {
 	}
 	var code interp.ExitStatus
 	errors.As(run(p), &code)
-	_, _ = s.channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{uint32(code)}))
-	_ = s.channel.CloseWrite()
-	_ = s.channel.Close()
+	s.end(uint32(code))
 }
 
 func environment(host Host) expand.Environ {

@@ -51,7 +51,19 @@ type shells struct {
 //
 // Each host has a loopback address of its own, and all listen on vCenter's port: nobody else's, as long as vCenter has
 // it on 127.0.0.1.
-func (l *Lab) openShells() (err error) {
+func (l *Lab) openShells() error {
+	if err := l.makeShellKeys(); err != nil {
+		return err
+	}
+	var told []HostShell
+	for _, name := range l.Rack.Hosts() {
+		told = append(told, l.Shell(name))
+	}
+	return l.tellShells(told)
+}
+
+// makeShellKeys makes what hosts prove themselves with, and what root does, and finds the port.
+func (l *Lab) makeShellKeys() (err error) {
 	_, port, err := net.SplitHostPort(l.hostPort)
 	if err != nil {
 		return err
@@ -67,10 +79,8 @@ func (l *Lab) openShells() (err error) {
 		return err
 	}
 	l.shells.password = strings.TrimSpace(string(password))
-	if l.shells.authorized, err = l.keyForRoot(); err != nil {
-		return err
-	}
-	return l.tellShells()
+	l.shells.authorized, err = l.keyForRoot()
+	return err
 }
 
 // stored is the content of a file in the state folder, made when there is none yet.
@@ -111,13 +121,10 @@ func (l *Lab) keyForRoot() (ssh.PublicKey, error) {
 	return signer.PublicKey(), nil
 }
 
-func (l *Lab) tellShells() error {
-	var told []HostShell
+func (l *Lab) tellShells(told []HostShell) error {
 	var known strings.Builder
-	for _, name := range l.Rack.Hosts() {
-		shell := l.Shell(name)
-		told = append(told, shell)
-		fmt.Fprintf(&known, "[%s]:%d %s", shell.Address, shell.Port, ssh.MarshalAuthorizedKey(l.hostKey(name).PublicKey()))
+	for _, shell := range told {
+		fmt.Fprintf(&known, "[%s]:%d %s", shell.Address, shell.Port, ssh.MarshalAuthorizedKey(l.hostKey(shell.Name).PublicKey()))
 	}
 	text, err := json.MarshalIndent(told, "", "  ")
 	if err != nil {

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"vsml.dev/lab/vcenter/esxi"
 )
 
 const recordSchema = "vsml.site-record/1"
@@ -32,6 +34,9 @@ type Replay struct {
 	answers  map[string][][]byte // by the canonical request, in the order they were given
 	given    map[string]int
 	versions []byte
+
+	printed map[string]map[string]esxi.Answer // by host and command
+	shells  []*esxi.Server
 }
 
 // exchange is one file of a record.
@@ -50,7 +55,7 @@ type RecordMistake struct{ error }
 
 // StartReplay serves the record in a folder until Close.
 func StartReplay(options Options, folder string) (*Replay, error) {
-	replay := &Replay{options: options, answers: map[string][][]byte{}, given: map[string]int{}}
+	replay := &Replay{options: options, answers: map[string][][]byte{}, given: map[string]int{}, printed: map[string]map[string]esxi.Answer{}}
 	if err := replay.load(folder); err != nil {
 		return nil, RecordMistake{err}
 	}
@@ -73,6 +78,9 @@ func StartReplay(options Options, folder string) (*Replay, error) {
 		TLSConfig: &tls.Config{
 			MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, Certificates: []tls.Certificate{certificate},
 		},
+	}
+	if err := replay.openShells(); err != nil {
+		return nil, errors.Join(err, listener.Close())
 	}
 	go func() { _ = replay.http.ServeTLS(listener, "", "") }()
 	return replay, nil
@@ -99,10 +107,11 @@ func (r *Replay) load(folder string) error {
 	}
 	r.apiVersion = manifest.APIVersion
 	for _, each := range manifest.Exchanges {
-		if each.Kind != "soap" || !filepath.IsLocal(each.File) {
+		add, known := map[string]func(string) error{"soap": r.add, "hosts": r.addCommand}[each.Kind]
+		if !known || !filepath.IsLocal(each.File) {
 			continue
 		}
-		if err := r.add(filepath.Join(folder, each.File)); err != nil {
+		if err := add(filepath.Join(folder, each.File)); err != nil {
 			return fmt.Errorf("%s: %w", each.File, err)
 		}
 	}
@@ -296,6 +305,9 @@ func (r *Replay) APIVersion() string { return r.apiVersion }
 func (r *Replay) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
+	for _, shell := range r.shells {
+		shell.Stop(true)
+	}
 	if r.http.Shutdown(ctx) != nil {
 		_ = r.http.Close()
 	}
