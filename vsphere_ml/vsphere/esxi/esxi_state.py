@@ -146,7 +146,7 @@ def _host_state(
         ssh_running=_ssh(props.get("config.service")),
         record=fields.value(props.get("customValue"), HOST_RECORD_ATTRIBUTE) or "",
         drs=drs.state if drs else None,
-        desired=_desired(drs, host, props),
+        desired=_desired_state(drs, host, props),
         lockdown=lockdown.read_lockdown(session, props) if connection is HostConnection.CONNECTED else NO_LOCKDOWN,
     )
 
@@ -205,7 +205,7 @@ def _function(info: Any) -> FunctionSeen:
     )
 
 
-def _desired(drs: ClusterDrs | None, host: Any, props: Mapping[str, Any]) -> DesiredState:
+def _desired_state(drs: ClusterDrs | None, host: Any, props: Mapping[str, Any]) -> DesiredState:
     """Return what decides on a host, and in what it differs from that, as far as the last checks tell."""
     found = drs.desired if drs else DesiredState()
     checked = props.get("complianceCheckResult")

@@ -27,10 +27,10 @@ def differing_hosts(session: Session, clusters: Iterable[str]) -> dict[str, froz
     found: dict[str, frozenset[str]] = {}
     for cluster in clusters:
         try:
-            told = session.read_rest(_PATH.format(quote(cluster)))
+            answer = session.read_rest(_PATH.format(quote(cluster)))
         except (OSError, HTTPException, ValueError):
             continue
-        if isinstance(told, dict):
-            lists = (told.get(name) for name in _DIFFERENT)
+        if isinstance(answer, dict):
+            lists = (answer.get(name) for name in _DIFFERENT)
             found[cluster] = frozenset(str(host) for each in lists if isinstance(each, list) for host in each)
     return found
