@@ -70,7 +70,7 @@ def test_doctor_tells_what_it_saw_also_without_a_password(shell: Shell) -> None:
     ended = shell.vsml("doctor", "--server", "localhost:1", "--username", "x", "-o", "json")
     assert (ended.status, ended.document["status"]) == (2, "partial")
     assert [each["code"] for each in ended.document["errors"]] == ["secret.missing"]
-    states = {each["name"]: each["state"] for each in ended.document["data"]["checks"]}
+    states = {each["target"]: each["severity"] for each in ended.document["data"]["checks"]}
     assert states == {"server": "ok", "username": "ok", "password": "failed", "ca_file": "ok"}
 
 

@@ -171,7 +171,7 @@ def test_verify_says_what_a_node_without_any_hardware_lacks(cluster: Cluster) ->
     seen = cluster.shell.vsml("verify", "--only", "node-1", "-o", "json")
     assert seen.status == 5, seen.err
     facts = {fact["fact"]: fact for fact in seen.document["data"]["facts"]}
-    assert facts["RDMA device"]["verdict"] != "ok"
+    assert facts["RDMA device"]["severity"] != "ok"
     assert all(fact["command"] and fact["lab"] for fact in facts.values())
     assert seen.document["errors"][0]["code"] == "guest.not-verified"
 

@@ -73,7 +73,7 @@ def test_a_guest_sees_what_its_vm_has_and_verify_is_green(name: str, shell: Shel
     assert shown in seen.out
     assert seen.out.splitlines()[-2:] == [str(count), "/sys/class/net/eth1"], "a GPU is no adapter"
     found = facts(shell, file)
-    wrong = {key: each["evidence"] for key, each in found.items() if each["verdict"] != "ok"}
+    wrong = {key: each["message"] for key, each in found.items() if each["severity"] != "ok"}
     assert wrong.keys() == {"ATS"}, wrong
     assert ("licence" in found) is ("driver branch" in found) is (cluster != "direct")
     assert ("NVLink" in found) is (name == "linked")
@@ -84,5 +84,5 @@ def test_a_guest_sees_what_its_vm_has_and_verify_is_green(name: str, shell: Shel
 def test_unified_memory_takes_nvlink_away_and_verify_sees_it(shell: Shell) -> None:
     file = provisioned(shell, "unified", "pairs", KINDS["linked"][1], UVM)
     link = facts(shell, file)["NVLink"]
-    assert link["verdict"] == "failed"
-    assert "GPU0 to GPU1: PIX; wanted NVLink" in link["evidence"]
+    assert link["severity"] == "error"
+    assert "GPU0 to GPU1: PIX; wanted NVLink" in link["message"]

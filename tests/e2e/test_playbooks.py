@@ -28,7 +28,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def facts(cluster: Cluster, *more: str) -> dict[tuple[str, str], Any]:
     seen = cluster.verify("-o", "json", *more)
-    return {(each["node"], each["fact"]): each for each in seen.document["data"]["facts"]}
+    return {(each["target"], each["fact"]): each for each in seen.document["data"]["facts"]}
 
 
 def test_a_second_run_does_nothing(cluster: Cluster) -> None:
@@ -42,14 +42,14 @@ def test_verify_is_green_and_each_fact_has_its_command(cluster: Cluster) -> None
     assert seen.status == 0, seen.err
     assert "2 warnings" in seen.out
     found = facts(cluster)
-    wrong = {key: each["evidence"] for key, each in found.items() if each["verdict"] != "ok"}
+    wrong = {key: each["message"] for key, each in found.items() if each["severity"] != "ok"}
     assert {fact for _, fact in wrong} == {"ATS"}, wrong
     assert all(each["lab"] and each["command"] for each in found.values())
     assert len(found) == 15 * len(NAMES)
 
 
 def test_ats_that_nobody_enabled_is_told_and_strictly_a_failure(cluster: Cluster) -> None:
-    assert facts(cluster)["node-1", "ATS"]["verdict"] == "warning"
+    assert facts(cluster)["node-1", "ATS"]["severity"] == "warning"
     strict = cluster.verify("--strict")
     assert strict.status == 5
     assert "node-2: ATS: lab: ATSCtl" in strict.err
@@ -99,7 +99,7 @@ BREAKS = {
 def test_what_somebody_broke_is_seen_and_put_right(cluster: Cluster, command: str) -> None:
     assert cluster.shell.here("run", "--only", "node-2", "--", command).status == 0
     found = facts(cluster, "--only", "node-2")
-    assert {fact for (_, fact), each in found.items() if each["verdict"] == "failed"} == BREAKS[command]
+    assert {fact for (_, fact), each in found.items() if each["severity"] == "error"} == BREAKS[command]
     assert cluster.configure().status == 0
     assert cluster.verify("--only", "node-2").status == 0
 

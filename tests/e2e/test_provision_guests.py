@@ -132,8 +132,8 @@ def test_one_boot_of_a_clone_tells_what_the_template_has_and_the_clone_is_gone_a
     unreachable = shell.here("check", "--template", "--boot", "-o", "json")
     assert (unreachable.status, unreachable.document["errors"][0]["code"]) == (2, "confirm.needed")
     checked = shell.here("check", "--template", "--boot", "--yes", "-o", "json")
-    verdicts = {each["name"]: each["verdict"] for each in checked.document["data"]["template"]}
-    assert verdicts["answers by SSH"] == verdicts["VMware Tools"] == "ready", checked.err
-    assert verdicts["cloud-init's VMware datasource"] == "ready"
+    verdicts = {each["target"]: each["severity"] for each in checked.document["data"]["template"]}
+    assert verdicts["answers by SSH"] == verdicts["VMware Tools"] == "ok", checked.err
+    assert verdicts["cloud-init's VMware datasource"] == "ok"
     there = shell.here("inventory", "-o", "json").document["data"]["vms"]
     assert not [vm["name"] for vm in there if vm["name"].endswith("-template")]

@@ -35,7 +35,7 @@ def test_the_percentage_that_ha_keeps_is_the_one_that_is_told_before(tmp_path: P
             report = labs.brought(file, lab, vcenter)
         finally:
             vcenter.close()
-    texts = [each.code for each in report.plan.findings if each.code.startswith("cluster.ha-")]
+    texts = [each.code for each in report.plan.diagnostics if each.code.startswith("cluster.ha-")]
     assert texts == ["cluster.ha-admission"] * above
     failed = {each.error.code for each in report.outcomes if isinstance(each, Undone)}
     assert failed == ({"vsphere.ha-admission"} if above else set())

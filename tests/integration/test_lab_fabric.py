@@ -88,7 +88,7 @@ def spec(*, raised: bool, more: str = "", kinds: str = "") -> ClusterSpec:
 
 def test_a_small_mtu_is_a_finding_until_it_may_be_raised(vcenter: Gateway) -> None:
     made = plan(RunContext(spec(raised=False), vcenter, lambda _: None, SystemClock()))
-    assert [(each.code, each.target) for each in made.plan.findings] == [("network.mtu", "dvs-gpu")]
+    assert [(each.code, each.target) for each in made.plan.diagnostics] == [("network.mtu", "dvs-gpu")]
     assert not any(isinstance(each, SetSwitchMtu) for each in made.plan.changes)
 
 
@@ -97,7 +97,7 @@ def test_it_is_raised_once_read_back_and_nothing_is_left_to_do(vcenter: Gateway)
     report = provision(RunContext(cluster_spec, vcenter, lambda _: None, SystemClock()), approve=lambda _: True)
     assert report.done, report.error and report.error.details
     assert isinstance(next(each.change for each in report.outcomes if isinstance(each, Done)), SetSwitchMtu)
-    assert report.findings == ()
+    assert report.diagnostics == ()
     again = plan(RunContext(cluster_spec, vcenter, lambda _: None, SystemClock()))
     assert not again
     assert [(each.name, each.mtu, each.max_mtu, set(each.uplinks.values())) for each in again.inventory.switches] == [
@@ -110,11 +110,11 @@ def test_it_is_raised_once_read_back_and_nothing_is_left_to_do(vcenter: Gateway)
 def test_the_hosts_drivers_are_looked_at_when_the_file_asks_for_it(vcenter: Gateway) -> None:
     lossless = spec(raised=True, more=LOSSLESS)
     made = plan(RunContext(lossless, vcenter, lambda _: None, SystemClock()))
-    assert {each.code for each in made.plan.findings} == {"host.roce"}
-    assert 'nmlx5_core -p "max_vfs=8,8 pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1"' in made.plan.findings[0].hint
-    assert 'nmlx5_rdma -p "dscp_force=26"' in made.plan.findings[0].hint
+    assert {each.code for each in made.plan.diagnostics} == {"host.roce"}
+    assert 'nmlx5_core -p "max_vfs=8,8 pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1"' in made.plan.diagnostics[0].hint
+    assert 'nmlx5_rdma -p "dscp_force=26"' in made.plan.diagnostics[0].hint
     unreachable = plan(RunContext(spec(raised=True), vcenter, lambda _: None, SystemClock()))
-    assert unreachable.plan.findings == ()
+    assert unreachable.plan.diagnostics == ()
     assert {each.module_options for each in unreachable.inventory.hosts} == {None}
 
 

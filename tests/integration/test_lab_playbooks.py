@@ -85,7 +85,7 @@ def test_each_guest_then_goes_to_each_by_ssh(guests: list[tuple[SshShell, GuestF
             converge(book, shell, facts, ignore, selection)
     for shell, facts in guests:
         (mesh,) = [each for each in verify(shell, facts, WANTED) if each.fact == "SSH mesh"]
-        assert (mesh.verdict, "2 nodes" in mesh.evidence) == ("ok", True)
+        assert (mesh.severity, "2 nodes" in mesh.message) == ("ok", True)
 
 
 def test_a_node_that_shows_another_host_key_is_not_gone_to(guests: list[tuple[SshShell, GuestFacts]]) -> None:
@@ -96,4 +96,4 @@ def test_a_node_that_shows_another_host_key_is_not_gone_to(guests: list[tuple[Ss
     for book, selection in BOOKS:
         converge(book, shell, facts, ignore, selection)
     (mesh,) = [each for each in verify(shell, facts, WANTED) if each.fact == "SSH mesh"]
-    assert (mesh.verdict, mesh.evidence.rpartition(": ")[2]) == ("failed", "node-2")
+    assert (mesh.severity, mesh.message.rpartition(": ")[2]) == ("error", "node-2")

@@ -34,7 +34,7 @@ def test_new_vms_that_find_too_few_ports_are_a_finding_before_they_are_cloned(tm
                 seen = read_site(RunContext(spec, vcenter, lambda _: None, SystemClock()), why="first")
                 mgmt = next(each for each in seen.networks if each.name == "vm-mgmt")
                 assert (mgmt.ports, mgmt.free_ports) == (4, 2)
-                codes = {each.code for each in compare(spec, seen).plan.findings}
+                codes = {each.code for each in compare(spec, seen).plan.diagnostics}
                 assert ("network.ports" in codes) is found
         finally:
             vcenter.close()

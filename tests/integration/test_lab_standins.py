@@ -11,11 +11,11 @@ import pytest
 from tests.integration import lone
 from tests.integration.guests import needed
 from tests.integration.lone import DRIVER, NAME
+from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.guest import GuestFacts, Peer, Sensitive
 from vsphere_ml.guest.converge import check, converge
 from vsphere_ml.guest.facts import wanted
-from vsphere_ml.guest.facts.judge import FactVerdict
 from vsphere_ml.guest.facts.verify import verify
 from vsphere_ml.guest.playbooks import playbook
 from vsphere_ml.lab.guests.boot.firstboot import LabGpu
@@ -93,10 +93,10 @@ def test_verify_says_lab_with_every_fact(guest: Guest, shell: SshShell) -> None:
     evidence = {
         each.fact: each for each in verify(shell, FACTS, wanted.wanted_by_playbooks([shipped(guest.home, "container")]))
     }
-    assert all(each.lab and each.evidence.startswith("lab: ") for each in evidence.values())
-    right = {name for name, each in evidence.items() if each.verdict is FactVerdict.OK}
+    assert all(each.lab and each.message.startswith("lab: ") for each in evidence.values())
+    right = {name for name, each in evidence.items() if each.severity is Severity.OK}
     assert right >= {"GPUs and profile", "driver branch", "licence", "NVLink", "GPU and NIC distance", "RDMA device"}
-    assert evidence["ATS"].verdict is FactVerdict.WARNING  # nobody has enabled it in this lab
+    assert evidence["ATS"].severity is Severity.WARNING  # nobody has enabled it in this lab
 
 
 def test_stand_ins_say_so_and_stay_in_the_guest(shell: SshShell) -> None:

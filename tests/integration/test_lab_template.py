@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration import labs
 from vsphere_ml.cli import app
-from vsphere_ml.core.rules.template_facts import TemplateVerdict
+from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.lab.server import topology_file
 
 if TYPE_CHECKING:
@@ -41,6 +41,6 @@ def test_a_template_is_judged_by_what_vcenter_knows(
         capsys.readouterr()
         assert app.run(["check", str(file), "--template", "-o", "json"]) == status
     facts = json.loads(capsys.readouterr().out)["data"]["template"]
-    assert [each["name"] for each in facts if each["verdict"] == "missing"] == missing
-    tools = next(each for each in facts if each["name"] == "VMware Tools")
-    assert tools["verdict"] == (TemplateVerdict.UNKNOWN if "tools = false" in knobs else TemplateVerdict.READY)
+    assert [each["target"] for each in facts if each["severity"] == "error"] == missing
+    tools = next(each for each in facts if each["target"] == "VMware Tools")
+    assert tools["severity"] == (Severity.UNKNOWN if "tools = false" in knobs else Severity.OK)

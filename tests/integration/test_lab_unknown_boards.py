@@ -46,7 +46,7 @@ def wish(gpu: str, nodes: int = 1, nic: str = '{ model = "ConnectX-8", port_grou
 def test_a_cluster_of_new_boards_and_new_nics_is_provisioned(lab: Lab) -> None:
     assert not [board for board in BOARDS if "BLACKWELL" in board.title.upper()]
     spec = load_text(wish(f'{{ profile = "{PROFILE.format(96)}" }}', nodes=4))
-    assert "profiles-of-the-hosts" in {each.rule for each in check.of_file(spec)}
+    assert "profiles-of-the-hosts" in {each.code for each in check.of_file(spec)}
     vcenter = labs.gateway(lab)
     try:
         report = labs.brought(spec, lab, vcenter)

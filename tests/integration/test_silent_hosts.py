@@ -72,7 +72,7 @@ def test_nothing_is_placed_on_a_host_that_does_not_answer_and_the_plan_names_it(
     with between.breaking("RetrieveVendorDeviceGroupInfo", trouble, nth=None, words=f"-{placement.host}<"):
         found = plan(RunContext(spec, gateway, lambda _: None, SystemClock())).plan
     gateway.close()
-    assert [(each.code, each.target) for each in found.findings] == [("host.no-answer", placement.host_name)]
+    assert [(each.code, each.target) for each in found.diagnostics] == [("host.no-answer", placement.host_name)]
     assert found.placements[0].host != placement.host
 
 

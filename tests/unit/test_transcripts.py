@@ -8,11 +8,11 @@ import pytest
 
 from tests.fakes.transcripts import lay_out, list_transcripts
 from vsphere_ml.core.catalog import catalogue, profiles
+from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.model.guest import GuestFacts, Peer
 from vsphere_ml.core.model.inventory import NVLINK, ComponentKind, DeviceGroup, GroupComponent, PciAddress
 from vsphere_ml.core.tools import mft, nvidia_smi
 from vsphere_ml.guest.facts import judge
-from vsphere_ml.guest.facts.judge import FactVerdict
 from vsphere_ml.guest.steps.gpu import licence
 from vsphere_ml.guest.steps.network import rdma
 from vsphere_ml.vsphere.esxi import esxcli
@@ -56,13 +56,13 @@ def test_the_ports_of_ibv_devinfo(described: Described) -> None:
     unopened = "Failed to open device\n" * described.get("unopened", 0)
     printed = lay_out({**described, "error": unopened, "status": 1 if unopened else 0})
     verdict, _ = judge.rdma_device(printed, FACTS, mtu=described["mtu"])
-    assert (verdict is FactVerdict.OK) is described["reads"]["right"]
+    assert (verdict is Severity.OK) is described["reads"]["right"]
 
 
 @parametrize("ats")
 def test_the_ats_lines_of_lspci(described: Described) -> None:
     verdict, _ = judge.ats(lay_out(described), FACTS)
-    assert (verdict is FactVerdict.OK) is described["reads"]["right"]
+    assert (verdict is Severity.OK) is described["reads"]["right"]
 
 
 @parametrize("show_gids")
@@ -77,7 +77,7 @@ def test_the_matrix_of_nvidia_smi(described: Described) -> None:
     printed = lay_out(described)
     assert nvidia_smi.gpu_to_nic(printed.out) == described["reads"]["gpu_to_nic"]
     verdict, _ = judge.nvlink(printed, FACTS)
-    assert (verdict is FactVerdict.OK) is described["reads"]["nvlink"]
+    assert (verdict is Severity.OK) is described["reads"]["nvlink"]
 
 
 @parametrize("lspci")

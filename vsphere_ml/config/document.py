@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from vsphere_ml.config.mistakes import invalid_file
 from vsphere_ml.core import toml
 from vsphere_ml.core.bounded_file import read_bytes
-from vsphere_ml.core.errors import ConfigError, Problem
+from vsphere_ml.core.diagnostics import Diagnostic, mistake
+from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.plan.describe import clip
 
 if TYPE_CHECKING:
@@ -57,19 +58,18 @@ def values_of(text: str, file: str) -> dict[str, Any]:
 
 
 def too_deep(file: str) -> ConfigError:
-    return invalid_file(file, [Problem(file=file, line=None, key="", message="tables or arrays are nested too deeply")])
+    return invalid_file(file, [mistake(file, None, "tables or arrays are nested too deeply")])
 
 
-def _syntax(error: toml.NotToml, text: str, file: str) -> Problem:
+def _syntax(error: toml.NotToml, text: str, file: str) -> Diagnostic:
     what = error.why
     if _TWICE.match(what):
-        return Problem(file=file, line=error.line, key="", message=_duplicate_hint(error, text))
+        return mistake(file, error.line, _duplicate_hint(error, text))
     column = f" (column {error.column})" if error.column else ""
-    return Problem(
-        file=file,
-        line=error.line,
-        key="",
-        message=f"not TOML: {what[:1].lower()}{what[1:]}{column}",
+    return mistake(
+        file,
+        error.line,
+        f"not TOML: {what[:1].lower()}{what[1:]}{column}",
         hint='put text in quotes, such as name = "train"' if what.startswith("Invalid value") else "",
     )
 

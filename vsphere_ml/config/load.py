@@ -21,7 +21,7 @@ from vsphere_ml.core.model.spec import ClusterSpec, GuestAccess, Location, NodeS
 
 if TYPE_CHECKING:
     from vsphere_ml.config.schema import FileTable
-    from vsphere_ml.core.errors import Problem
+    from vsphere_ml.core.diagnostics import Diagnostic
 
 T = TypeVar("T", bound="FileTable")
 
@@ -49,7 +49,7 @@ def load_text(text: str, file: Path | str = "cluster.toml") -> ClusterSpec:
     return spec
 
 
-def mistakes_of(text: str, file: Path | str) -> tuple[Problem, ...]:
+def mistakes_of(text: str, file: Path | str) -> tuple[Diagnostic, ...]:
     """Return the mistakes of a text, none when it is a whole cluster file."""
     try:
         load_text(text, file)

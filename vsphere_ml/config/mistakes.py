@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.config.positions import KeyPath, Lines, format_path, line_of, positions
-from vsphere_ml.core.errors import ConfigError, Problem
+from vsphere_ml.core.diagnostics import Diagnostic, mistake
+from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +23,7 @@ class Mistakes:
     file: str
     text: str
     _lines: Lines | None = None
-    _found: dict[tuple[KeyPath, str], Problem] = field(default_factory=dict)
+    _found: dict[tuple[KeyPath, str], Diagnostic] = field(default_factory=dict)
     _reported: set[KeyPath] = field(default_factory=set)
     _around: set[KeyPath] = field(default_factory=set)  # every table around one that was told
     _meant: set[KeyPath] = field(default_factory=set)
@@ -39,9 +40,7 @@ class Mistakes:
 
         Raises ConfigError with all of them when there are too many to be of use.
         """
-        problem = Problem(
-            file=self.file, line=line_of(path, self.lines), key=format_path(path), message=message, hint=hint
-        )  # fmt: skip
+        problem = mistake(self.file, line_of(path, self.lines), message, key=format_path(path), hint=hint)  # fmt: skip
         self._found.setdefault((path, message), problem)
         self._reported.add(path)
         self._around.update(path[:end] for end in range(1, len(path) + 1))
@@ -69,8 +68,8 @@ class Mistakes:
             raise invalid_file(self.file, self._found.values())
 
 
-def invalid_file(file: str, found: Iterable[Problem], count: str = "") -> ConfigError:
+def invalid_file(file: str, found: Iterable[Diagnostic], count: str = "") -> ConfigError:
     """Return the error that carries these problems; `count` says how many, where these are not all."""
-    problems = tuple(sorted(found, key=lambda each: (each.line or _LAST, each.key)))
+    problems = tuple(sorted(found, key=lambda each: (each.line or _LAST, each.target)))
     every = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
     return ConfigError(f"{count or every} in {file}", problems=problems, target=file)

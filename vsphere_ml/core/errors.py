@@ -13,8 +13,10 @@ docs/reference/errors.md has one entry per code.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.diagnostics import Diagnostic
 
 
 class VsmlError(Exception):
@@ -33,21 +35,6 @@ class VsmlError(Exception):
         self.details = details
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """One mistake in a person's file: where, which key, what was expected."""
-
-    file: str
-    line: int | None
-    key: str
-    message: str
-    hint: str = ""
-
-    def __str__(self) -> str:
-        place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{place}: {self.key}: {self.message}" if self.key else f"{place}: {self.message}"
-
-
 class ConfigError(VsmlError):
     """The file or the options are wrong; carries every problem found."""
 
@@ -57,7 +44,7 @@ class ConfigError(VsmlError):
         self,
         message: str,
         *,
-        problems: tuple[Problem, ...] = (),
+        problems: tuple[Diagnostic, ...] = (),
         code: str = "config.invalid",
         target: str = "",
         hint: str = "",

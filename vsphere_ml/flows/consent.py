@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.diagnostics import Refusal
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.plan.deletions import deleted_vms, stopped_vms
-from vsphere_ml.core.plan.plan import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,17 +28,17 @@ class Consent:
 NO_CONSENT = Consent()
 
 
-def refusals(hosts: Iterable[HostPlan]) -> tuple[Finding, ...]:
+def refusals(hosts: Iterable[HostPlan]) -> tuple[Refusal, ...]:
     """Yield why hosts must not be touched, or not without consent."""
     return tuple(each for host in hosts for each in host.refusals)
 
 
-def not_covered(plan: Plan, consent: Consent) -> Iterator[Finding]:
+def not_covered(plan: Plan, consent: Consent) -> Iterator[Refusal]:
     """Yield what a plan would do without consent: running VMs that it stops, VMs that it deletes."""
     going = deleted_vms(plan.changes)
     stops = sorted(stopped_vms(plan.changes) - going)
     if stops and not consent.downtime:
-        yield Finding(
+        yield Refusal(
             code="plan.interrupts",
             target=stops[0],
             message=f"the plan stops VMs that run: {', '.join(stops)}",
@@ -46,7 +46,7 @@ def not_covered(plan: Plan, consent: Consent) -> Iterator[Finding]:
         )
     if going and not consent.deletion:
         names = sorted(going)
-        yield Finding(
+        yield Refusal(
             code="plan.deletes",
             target=names[0],
             message=f"the plan deletes VMs whose nodes are not in the file any more: {', '.join(names)}",
@@ -54,7 +54,7 @@ def not_covered(plan: Plan, consent: Consent) -> Iterator[Finding]:
         )
 
 
-def refuse(reasons: Sequence[Finding], *, confirmed: bool = True) -> None:
+def refuse(reasons: Sequence[Refusal], *, confirmed: bool = True) -> None:
     """Raise NotPossible when there are reasons, with every one; the hint names all options that are missing.
 
     One that is not `confirmed` needs `--yes` beside them.
@@ -71,5 +71,5 @@ def refuse(reasons: Sequence[Finding], *, confirmed: bool = True) -> None:
         code=first.code,
         target=first.target,
         hint=f"add {' '.join(flags)} when that is wanted" if consent else first.hint,
-        details=tuple(f"{each.target}: {each.message}" for each in reasons[1:]),
+        details=tuple(map(str, reasons[1:])),
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.kubernetes import operator_rules, trap_rules
-from vsphere_ml.kubernetes.lint_rule import ManifestFinding, Severity
 from vsphere_ml.kubernetes.manifest import read_manifests
 from vsphere_ml.kubernetes.mpijob import MpiJob
 
@@ -28,25 +28,25 @@ class LintedFile:
     file: str
     jobs: int
     skipped: tuple[str, ...]
-    findings: tuple[ManifestFinding, ...]
+    diagnostics: tuple[Diagnostic, ...]
 
 
 def lint_file(text: str, file: str) -> LintedFile:
     """Return what breaks rules in a file's manifests, in the order of its lines; ConfigError when it is no YAML."""
     manifests = read_manifests(text, file)
     known = [each for each in manifests if _kind(each) in RULES_OF]
-    findings = [found for each in known for found in _findings(each, file)]
+    found = [each for manifest in known for each in _diagnostics(manifest, file)]
     return LintedFile(
         file=file,
         jobs=len(known),
         skipped=tuple(_kind(each) or "no kind" for each in manifests if _kind(each) not in RULES_OF),
-        findings=tuple(sorted(findings, key=lambda found: found.line)),
+        diagnostics=tuple(sorted(found, key=lambda each: each.line or 0)),
     )
 
 
 def lint_error(files: tuple[LintedFile, ...]) -> ConfigError | None:
     """Return the error of files in which something would be refused or would run as something else; None without."""
-    errors = [each for file in files for each in file.findings if each.severity is Severity.ERROR]
+    errors = [each for file in files for each in file.diagnostics if each.severity is Severity.ERROR]
     if errors:
         places = ", ".join(dict.fromkeys(f"{each.file}:{each.line}" for each in errors[:5]))
         return ConfigError(
@@ -69,19 +69,19 @@ def _kind(manifest: Manifest) -> str:
     return str(manifest.get("kind") or "")
 
 
-def _findings(manifest: Manifest, file: str) -> Iterator[ManifestFinding]:
+def _diagnostics(manifest: Manifest, file: str) -> Iterator[Diagnostic]:
     job = MpiJob(manifest)
     for rule in RULES_OF[_kind(manifest)]:
         for each in rule.find(job):
-            yield ManifestFinding(
-                rule=rule.id,
+            yield Diagnostic(
                 severity=rule.severity,
+                code=rule.id,
                 file=file,
                 line=manifest.line(each.path),
-                path=_format_path(each.path),
+                target=_format_path(each.path),
                 message=each.message,
+                details=(rule.source,),
                 hint=each.hint,
-                source=rule.source,
             )
 
 

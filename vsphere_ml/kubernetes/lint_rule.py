@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from vsphere_ml.core.rules.rule import Severity
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from vsphere_ml.core.diagnostics import Severity
     from vsphere_ml.kubernetes.manifest import Path
     from vsphere_ml.kubernetes.mpijob import MpiJob
-
-__all__ = ["LintRule", "ManifestFinding", "Severity", "Violation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +33,3 @@ class LintRule:
     severity: Severity
     source: str  # who says so: a file of the operator, or an issue
     find: Find
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManifestFinding:
-    """A rule that a manifest breaks."""
-
-    rule: str
-    severity: Severity
-    file: str
-    line: int
-    path: str
-    message: str
-    hint: str
-    source: str

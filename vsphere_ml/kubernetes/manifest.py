@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import yaml
 
-from vsphere_ml.core.errors import ConfigError, Problem
+from vsphere_ml.core.diagnostics import mistake
+from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +107,7 @@ class _Reader:
 
 
 def _yaml_error(file: str, line: int | None, message: str) -> ConfigError:
-    problem = Problem(file=file, line=line, key="", message=message)
+    problem = mistake(file, line, message)
     return ConfigError(
         str(problem), problems=(problem,), target=file, hint="a YAML file as `kubectl apply -f` takes it"
     )

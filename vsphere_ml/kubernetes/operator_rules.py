@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.nearest import nearest_name
-from vsphere_ml.kubernetes.lint_rule import LintRule, Severity, Violation
+from vsphere_ml.kubernetes.lint_rule import LintRule, Violation
 from vsphere_ml.kubernetes.mpijob import API_VERSION, LAUNCHER, REPLICAS, SPEC, WORKER
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.nearest import nearest_name
-from vsphere_ml.kubernetes.lint_rule import LintRule, Severity, Violation
+from vsphere_ml.kubernetes.lint_rule import LintRule, Violation
 from vsphere_ml.kubernetes.mpijob import LAUNCHER, REPLICAS, SPEC, WORKER
 from vsphere_ml.kubernetes.operator_rules import ROLES, RUN_POLICY
 

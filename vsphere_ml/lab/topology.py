@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core import toml
 from vsphere_ml.core.bounded_file import read_bytes
-from vsphere_ml.core.errors import ConfigError, Problem
+from vsphere_ml.core.diagnostics import mistake
+from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +43,7 @@ def tables(found: dict[str, Any], name: str) -> list[dict[str, Any]]:
 def _invalid_error(file: str, message: str, line: int | None = None) -> ConfigError:
     return ConfigError(
         "the topology file has a mistake",
-        problems=(Problem(file=file, line=line, key="", message=message),),
+        problems=(mistake(file, line, message),),
         code="lab.topology-invalid",
         target=file,
     )

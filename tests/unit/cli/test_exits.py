@@ -9,15 +9,8 @@ import pytest
 from vsphere_ml.cli import exits
 from vsphere_ml.cli.options import GlobalOptions, Output
 from vsphere_ml.cli.terminal import Answer
-from vsphere_ml.core.errors import (
-    BenchError,
-    ConfigError,
-    GuestError,
-    NotPossible,
-    Problem,
-    VsmlError,
-    VSphereError,
-)
+from vsphere_ml.core.diagnostics import mistake
+from vsphere_ml.core.errors import BenchError, ConfigError, GuestError, NotPossible, VsmlError, VSphereError
 from vsphere_ml.core.plan.changes import PowerOff, PowerOn
 from vsphere_ml.core.plan.outcome import Done, InGuest, Interrupted
 
@@ -67,8 +60,8 @@ def test_an_error_reads_as_what_failed_why_and_what_to_type(capsys: pytest.Captu
 
 def test_every_mistake_of_a_file_is_shown_with_its_own_hint(capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
     problems = (
-        Problem(file="c.toml", line=3, key="nodes[0].gpu", message="unknown key", hint="did you mean `gpus`?"),
-        Problem(file="c.toml", line=None, key="", message="no nodes"),
+        mistake("c.toml", 3, "unknown key", key="nodes[0].gpu", hint="did you mean `gpus`?"),
+        mistake("c.toml", None, "no nodes"),
     )
     ending(GlobalOptions(), ConfigError("c.toml has 2 mistakes", problems=problems))
     golden(capsys.readouterr().err)

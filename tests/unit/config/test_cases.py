@@ -23,7 +23,7 @@ def split(case: Path) -> tuple[str, list[str]]:
 def is_reported(error: ConfigError) -> list[str]:
     """Return every problem as `line: key: message (hint)`."""
     return [
-        f"{problem.line or '-'}: {problem.key}: {problem.message}" + (f" ({problem.hint})" if problem.hint else "")
+        f"{problem.line or '-'}: {problem.target}: {problem.message}" + (f" ({problem.hint})" if problem.hint else "")
         for problem in error.problems
     ]
 

@@ -32,7 +32,7 @@ def listed(text: str, times: int) -> str:
 def test_names_addresses_and_hosts_are_bounded_together_before_any_is_made(text: str, key: str) -> None:
     with pytest.raises(ConfigError) as raised:
         load_text(text)
-    assert [problem.key for problem in raised.value.problems] == [key]
+    assert [problem.target for problem in raised.value.problems] == [key]
     assert all(problem.line for problem in raised.value.problems)
 
 

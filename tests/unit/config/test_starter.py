@@ -24,7 +24,7 @@ def test_the_starter_file_says_what_is_to_be_filled_in_and_nothing_else(tmp_path
     with pytest.raises(ConfigError) as raised:
         load(file)
     assert len(raised.value.problems) >= 5
-    golden(f"{problem.key}: {problem.message}" for problem in raised.value.problems)
+    golden(f"{problem.target}: {problem.message}" for problem in raised.value.problems)
 
 
 def test_the_starter_file_is_right_once_it_is_filled_in() -> None:

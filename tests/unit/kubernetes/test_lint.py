@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.kubernetes import manifest
 from vsphere_ml.kubernetes.lint import RULES_OF, lint_error, lint_file
-from vsphere_ml.kubernetes.lint_rule import ManifestFinding, Severity
 
 JOB = (Path(__file__).parent / "job.yaml").read_text()
 REPLICAS = "spec.mpiReplicaSpecs"
@@ -21,8 +21,8 @@ WORKER = f"{REPLICAS}.Worker.template.spec.containers[0]"
 GONE = object()
 
 
-def findings(text: str) -> list[ManifestFinding]:
-    return list(lint_file(text, "job.yaml").findings)
+def findings(text: str) -> list[Diagnostic]:
+    return list(lint_file(text, "job.yaml").diagnostics)
 
 
 def changed(path: str, value: Any) -> str:
@@ -85,7 +85,7 @@ BROKEN = [
 
 @pytest.mark.parametrize(("path", "value", "rule", "place"), BROKEN)
 def test_what_breaks_a_rule_is_found_in_its_place(path: str, value: Any, rule: str, place: str) -> None:
-    assert (rule, place) in [(each.rule, each.path) for each in findings(changed(path, value))]
+    assert (rule, place) in [(each.code, each.target) for each in findings(changed(path, value))]
 
 
 def test_every_rule_is_broken_by_one_of_them() -> None:
@@ -101,29 +101,29 @@ def test_every_rule_is_broken_by_one_of_them() -> None:
     ],
 )
 def test_open_mpi_5_is_no_trap_where_hosts_are_named(command: list[str]) -> None:
-    assert "open-mpi-5" not in {each.rule for each in findings(changed(f"{MPI}.command", command))}
+    assert "open-mpi-5" not in {each.code for each in findings(changed(f"{MPI}.command", command))}
 
 
 def test_a_key_that_stands_twice_is_an_error_with_its_line() -> None:
     (found,) = findings(JOB.replace("  slotsPerWorker: 1\n", "  slotsPerWorker: 2\n  slotsPerWorker: 1\n"))
-    assert (found.rule, found.severity, found.path) == ("yaml-repeated-key", Severity.ERROR, "spec.slotsPerWorker")
+    assert (found.code, found.severity, found.target) == ("yaml-repeated-key", Severity.ERROR, "spec.slotsPerWorker")
     assert found.line == JOB.splitlines().index("  slotsPerWorker: 1") + 2
 
 
 def test_each_of_several_documents_is_checked_and_other_kinds_are_named() -> None:
     broken = changed("spec.mpiImplementation", "MVAPICH")
     linted = lint_file(f"{JOB}\n---\n{broken}\n---\nkind: Secret\n---\n", "all.yaml")
-    assert (linted.jobs, linted.skipped, [each.rule for each in linted.findings]) == (
+    assert (linted.jobs, linted.skipped, [each.code for each in linted.diagnostics]) == (
         2,
         ("Secret",),
         ["mpijob-refused-word"],
     )
-    assert linted.findings[0].line > len(JOB.splitlines())
+    assert (linted.diagnostics[0].line or 0) > len(JOB.splitlines())
 
 
 def test_warnings_alone_are_no_error() -> None:
     linted = lint_file(changed("spec.runPolicy.cleanPodPolicy", GONE), "job.yaml")
-    assert [each.severity for each in linted.findings] == [Severity.WARNING]
+    assert [each.severity for each in linted.diagnostics] == [Severity.WARNING]
     assert lint_error((linted,)) is None
 
 

@@ -11,13 +11,14 @@ from vsphere_ml.bench.analysis.contention import contention_findings
 from vsphere_ml.bench.analysis.step_parts import ADDS_UP, time_differences
 from vsphere_ml.bench.analysis.study import AT_CEILING, BoundsCheck
 from vsphere_ml.bench.model import figures
-from vsphere_ml.bench.model.record import VSML, Diagnostic, Outcome, Verdict
+from vsphere_ml.bench.model.record import VSML, Outcome, Verdict
 from vsphere_ml.bench.network import frames
 from vsphere_ml.bench.network.frames import DEFAULT_MTU
 from vsphere_ml.bench.network.sweeps import LARGE, collective, peak
 from vsphere_ml.bench.predict.predict import jumbo_gain
 from vsphere_ml.bench.proof import ledger
 from vsphere_ml.bench.proof.path_diagnostics import diagnose_paths
+from vsphere_ml.core.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,7 +6,8 @@ import statistics
 from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.bench.model import figures
-from vsphere_ml.bench.model.record import Diagnostic, LinkLoad, LinkResult
+from vsphere_ml.bench.model.record import LinkLoad, LinkResult
+from vsphere_ml.core.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

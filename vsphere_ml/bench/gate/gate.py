@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.analysis.compare import alike_but_sizes, compare
@@ -18,6 +17,7 @@ from vsphere_ml.bench.model.titles import Titles
 from vsphere_ml.bench.proof.path_diagnostics import unproven
 from vsphere_ml.bench.proof.paths import PATH
 from vsphere_ml.bench.stats.estimate import across_launches, launches_for
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import BenchError, NotPossible, VsmlError
 
 if TYPE_CHECKING:
@@ -32,22 +32,11 @@ if TYPE_CHECKING:
 BEHIND_CPU = (0.64, 0.75)
 
 
-class Passed(StrEnum):
-    """How a check ended."""
-
-    YES = "pass"
-    NO = "fail"
-    UNKNOWN = "cannot tell"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GateCheck:
-    """One thing that was held against its threshold."""
+class GateCheck(Diagnostic):
+    """One thing that was held against its threshold: OK, ERROR where it fails, or UNKNOWN."""
 
-    name: str
     kind: str  # baseline, bound, absolute, outcome, path, threshold
-    passed: Passed
-    message: str
     noisy: bool = False  # it cannot be told because launches differ too much from each other, or are too few
     launches: int | None = None  # how many of the record's would tell then; None when none would, against this baseline
 
@@ -73,15 +62,15 @@ def failure(checks: Sequence[GateCheck], again: Callable[[int], str] = lambda _l
 
     `again` is the command that brings the record to so many launches, empty where it is not known.
     """
-    failed = [each for each in checks if each.passed is Passed.NO]
+    failed = [each for each in checks if each.severity is Severity.ERROR]
     if failed:
         return BenchError(
             f"{len(failed)} of {len(checks)} checks failed",
             code="bench.regression",
-            details=tuple(f"{each.name}: {each.message}" for each in failed),
+            details=tuple(str(each) for each in failed),
             hint="vsml bench explain says what holds it up",
         )
-    unknown = [each for each in checks if each.passed is Passed.UNKNOWN]
+    unknown = [each for each in checks if each.severity is Severity.UNKNOWN]
     return _inconclusive_error(unknown, len(checks), again) if unknown or not checks else None
 
 
@@ -90,7 +79,7 @@ def _inconclusive_error(unknown: Sequence[GateCheck], of: int, again: Callable[[
     return NotPossible(
         f"{len(unknown)} of {of} checks are inconclusive",
         code="bench.path-unproven" if only_paths else "bench.too-noisy",
-        details=tuple(f"{each.name}: {each.message}" for each in unknown),
+        details=tuple(str(each) for each in unknown),
         hint="vsml bench explain says what proves it" if only_paths else _suggest_more_launches(unknown, again),
     )
 
@@ -111,9 +100,9 @@ def _outcomes(seen: Study) -> Iterator[GateCheck]:
         full = run.outcome is Outcome.COMPLETE
         texts = [run.outcome.value, *filter(None, [run.reason])]
         yield GateCheck(
-            name=f"{seen.titles(run.configuration)}, launch {run.launch}",
+            target=f"{seen.titles(run.configuration)}, launch {run.launch}",
             kind="outcome",
-            passed=Passed.YES if full else Passed.NO,
+            severity=Severity.OK if full else Severity.ERROR,
             message=": ".join(texts) + (f"; path not proven: {why}" if (why := unproven(run)) else ""),
         )
 
@@ -134,7 +123,7 @@ def _paths(seen: Study) -> Iterator[GateCheck]:
         why = unproven(run)
         if why and run.source == VSML and run.configuration.transport.spec.rdma:
             name = f"{seen.titles(run.configuration)}, launch {run.launch}: {PATH}"
-            yield GateCheck(name=name, kind=PATH, passed=Passed.UNKNOWN, message=f"not proven: {why}")
+            yield GateCheck(target=name, kind=PATH, severity=Severity.UNKNOWN, message=f"not proven: {why}")
 
 
 def _baseline(runs: Sequence[Run], baseline: Sequence[Run], thresholds: Sequence[Threshold]) -> Iterator[GateCheck]:
@@ -150,7 +139,7 @@ def _baseline(runs: Sequence[Run], baseline: Sequence[Run], thresholds: Sequence
             is_same_configuration(asked, run.configuration) or alike_but_sizes(asked, run.configuration) for run in runs
         ):
             message = "the baseline has it, the record has not"
-            yield GateCheck(name=titles(asked), kind="baseline", passed=Passed.UNKNOWN, message=message)
+            yield GateCheck(target=titles(asked), kind="baseline", severity=Severity.UNKNOWN, message=message)
 
 
 def _values(runs: Iterable[Run], row: ComparisonRow) -> list[float]:
@@ -166,18 +155,18 @@ def _check_regression(row: ComparisonRow, tolerance: float, before: Sequence[flo
     """A regression takes both: a figure beyond the tolerance, and an interval that leaves 1 out."""
     estimate = row.ratio
     change = f"{figures.percent(estimate.value - 1)} against the baseline, {figures.plus_minus(estimate)}"
-    passed = Passed.YES
+    severity = Severity.OK
     if estimate.low is None or estimate.high is None:
-        passed = Passed.UNKNOWN
+        severity = Severity.UNKNOWN
     elif estimate.value < 1 - tolerance and estimate.high < 1:
-        passed = Passed.NO
+        severity = Severity.ERROR
     elif estimate.low < 1 - tolerance:
-        passed = Passed.UNKNOWN  # a regression beyond the tolerance cannot be ruled out
-    noisy = passed is Passed.UNKNOWN
+        severity = Severity.UNKNOWN  # a regression beyond the tolerance cannot be ruled out
+    noisy = severity is Severity.UNKNOWN
     return GateCheck(
-        name=f"{row.title}: {row.metric}",
+        target=f"{row.title}: {row.metric}",
         kind="baseline",
-        passed=passed,
+        severity=severity,
         message=change,
         noisy=noisy,
         launches=launches_for(before, now, _margin(estimate.value, tolerance)) if noisy else None,
@@ -210,16 +199,16 @@ def _bounds(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[GateCheck]
 def _check_estimate_bound(name: str, transport: Transport, share: float | None, wanted: float) -> GateCheck:
     if share is None:
         message = "neither the link's rate nor a calibration is in the record, or no base case"
-        return GateCheck(name=name, kind="bound", passed=Passed.UNKNOWN, message=message)
+        return GateCheck(target=name, kind="bound", severity=Severity.UNKNOWN, message=message)
     message = f"{figures.percent(share)} of the bound, {figures.percent(wanted)} wanted"
     if share > AT_CEILING:
         message = f"{figures.percent(share)} of what the link allows cannot be; vsml bench explain says what to check"
-        return GateCheck(name=name, kind="bound", passed=Passed.UNKNOWN, message=message)
+        return GateCheck(target=name, kind="bound", severity=Severity.UNKNOWN, message=message)
     low, high = BEHIND_CPU
     if transport.spec.rdma and low <= share <= high:
         message += "; usual where the NIC hangs off the CPU or PCIe ACS is on"
-    passed = Passed.YES if share >= wanted else Passed.NO
-    return GateCheck(name=name, kind="bound", passed=passed, message=message)
+    severity = Severity.OK if share >= wanted else Severity.ERROR
+    return GateCheck(target=name, kind="bound", severity=severity, message=message)
 
 
 def _check_thresholds(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[GateCheck]:
@@ -236,9 +225,9 @@ def _check_lower_limit(title: str, name: str, values: Sequence[float], least: fl
     estimate = across_launches(values)
     high = estimate.high if estimate.high is not None else estimate.value
     low = estimate.low if estimate.low is not None else estimate.value
-    passed = Passed.YES if low >= least else Passed.NO if high < least else Passed.UNKNOWN
+    severity = Severity.OK if low >= least else Severity.ERROR if high < least else Severity.UNKNOWN
     message = f"{_value(name, estimate.value)} {figures.plus_minus(estimate)}, at least {_value(name, least)} wanted"
-    return GateCheck(name=f"{title}: {name}", kind="absolute", passed=passed, message=message)
+    return GateCheck(target=f"{title}: {name}", kind="absolute", severity=severity, message=message)
 
 
 def _value(name: str, value: float) -> str:
@@ -252,5 +241,5 @@ def _check_unused_thresholds(runs: Iterable[Run], thresholds: Sequence[Threshold
         if each.where and not any(each.applies(asked) for asked in configurations):
             name = ", ".join(f"{key} {value}" for key, value in each.where.items())
             yield GateCheck(
-                name=name, kind="threshold", passed=Passed.UNKNOWN, message="the record has no launch this is for"
+                target=name, kind="threshold", severity=Severity.UNKNOWN, message="the record has no launch this is for"
             )

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from vsphere_ml.bench.gate.gate import Passed
+from vsphere_ml.core.diagnostics import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +22,8 @@ def xml(checks: Sequence[GateCheck]) -> str:
         "testsuite",
         name="vsml bench gate",
         tests=str(len(checks)),
-        failures=str(sum(each.passed is Passed.NO for each in checks)),
-        errors=str(sum(each.passed is Passed.UNKNOWN for each in checks)),
+        failures=str(sum(each.severity is Severity.ERROR for each in checks)),
+        errors=str(sum(each.severity is Severity.UNKNOWN for each in checks)),
     )
     for each in checks:
         _case(suite, each)
@@ -32,13 +32,13 @@ def xml(checks: Sequence[GateCheck]) -> str:
 
 
 def _case(suite: ET.Element, check: GateCheck) -> None:
-    case = ET.SubElement(suite, "testcase", classname=f"vsml.bench.{check.kind}", name=_clean(check.name))
-    match check.passed:
-        case Passed.YES:
+    case = ET.SubElement(suite, "testcase", classname=f"vsml.bench.{check.kind}", name=_clean(check.target))
+    match check.severity:
+        case Severity.OK:
             ET.SubElement(case, "system-out").text = _clean(check.message)
-        case Passed.NO:
+        case Severity.ERROR:
             ET.SubElement(case, "failure", message=_clean(check.message))
-        case Passed.UNKNOWN:
+        case Severity.UNKNOWN:
             ET.SubElement(case, "error", message=_clean(check.message))
 
 

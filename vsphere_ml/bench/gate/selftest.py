@@ -6,7 +6,6 @@ not measured here but follows from the rate, so a tool that counts wrong is foun
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.analysis.explain import explain
@@ -17,6 +16,7 @@ from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.network.bounds import ring_s
 from vsphere_ml.bench.network.frames import DEFAULT_MTU, frame
 from vsphere_ml.bench.network.sweeps import LARGE, sizes
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import BenchError
 
 if TYPE_CHECKING:
@@ -37,15 +37,6 @@ START_S, LINKS_S = 25.0, 8.0  # until ranks reduce, and for iperf3 between all n
 CONSTANT = 0.10  # by which the bus bandwidth of different numbers of nodes may differ
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SelftestCheck:
-    """One thing that holds where the tool measures right."""
-
-    name: str
-    held: bool
-    message: str
-
-
 def usable_rate(bits_per_s: float) -> float:
     """Return the bytes a second that TCP carries over a lab link of this rate."""
     payload = frame(Transport.TCP, DEFAULT_MTU).payload_bytes
@@ -63,12 +54,12 @@ def links_s(nodes: int) -> float:
     return nodes * LINKS_S
 
 
-def checks(swept: Sequence[Run], slowed: Sequence[Run], slow_node: str, bits_per_s: float) -> tuple[SelftestCheck, ...]:
+def checks(swept: Sequence[Run], slowed: Sequence[Run], slow_node: str, bits_per_s: float) -> tuple[Diagnostic, ...]:
     """Return what was found in all-reduces over links of the rate, and in links of which one node's were slowed."""
     return (*checks_of_rate(swept, bits_per_s), _slow_link(slowed, slow_node))
 
 
-def checks_of_rate(swept: Sequence[Run], bits_per_s: float) -> tuple[SelftestCheck, ...]:
+def checks_of_rate(swept: Sequence[Run], bits_per_s: float) -> tuple[Diagnostic, ...]:
     """Return what was found in all-reduces over links of the rate. Launches on as many nodes are taken together.
 
     Nothing makes a repeat faster than the link, and whatever else runs makes some slower: so more launches hide no
@@ -88,9 +79,9 @@ def _by_ranks(swept: Sequence[Run]) -> dict[int, list[SweepPoint]]:
     return found
 
 
-def failure(found: Sequence[SelftestCheck]) -> BenchError | None:
+def failure(found: Sequence[Diagnostic]) -> BenchError | None:
     """Return the error for checks that do not hold; None when all do."""
-    wrong = [each.name for each in found if not each.held]
+    wrong = [each.target for each in found if each.severity is not Severity.OK]
     if not wrong:
         return None
     return BenchError(
@@ -100,7 +91,7 @@ def failure(found: Sequence[SelftestCheck]) -> BenchError | None:
     )
 
 
-def _check_proofs(runs: Sequence[Run]) -> SelftestCheck:
+def _check_proofs(runs: Sequence[Run]) -> Diagnostic:
     wrong = [run.reason or f"{run.outcome}" for run in runs if run.outcome is not Outcome.COMPLETE]
     wrong += [
         f"{name}: {run.proof(name).value}"
@@ -109,19 +100,19 @@ def _check_proofs(runs: Sequence[Run]) -> SelftestCheck:
         if run.outcome is Outcome.COMPLETE and run.proof(name) is not Verdict.YES
     ]
     said = "; ".join(wrong) or f"placement, sums and path of {len(runs)} launches"
-    return SelftestCheck(name="proven", held=bool(runs) and not wrong, message=said)
+    return _check("proven", bool(runs) and not wrong, said)
 
 
-def _link(runs: Sequence[Run], rate: float) -> SelftestCheck:
+def _link(runs: Sequence[Run], rate: float) -> Diagnostic:
     shares: dict[tuple[str, str, LinkLoad], float] = {}
     for each in (link for run in runs for link in run.link_results):
         measured = (each.sender, each.receiver, each.load)
         shares[measured] = max(each.bytes_per_s / rate, shares.get(measured, 0.0))
     if not shares:
-        return SelftestCheck(name="link", held=False, message="nothing measured the links: iperf3 is missing")
+        return _check("link", False, "nothing measured the links: iperf3 is missing")
     said = f"iperf3 got {_range(shares.values())} of the {figures.bandwidth(rate)} that the rate leaves for TCP"
     held = all(_least_of_link(load) <= share <= 1 + LINK for (_, _, load), share in shares.items())
-    return SelftestCheck(name="link", held=held, message=said)
+    return _check("link", held, said)
 
 
 def _least_of_link(load: LinkLoad) -> float:
@@ -129,7 +120,7 @@ def _least_of_link(load: LinkLoad) -> float:
     return 1 - LINK if load is LinkLoad.ALONE else (1 - LINK) * (1 - ACKNOWLEDGED)
 
 
-def _bounds(ranks: int, points: Sequence[SweepPoint], rate: float) -> Iterator[SelftestCheck]:
+def _bounds(ranks: int, points: Sequence[SweepPoint], rate: float) -> Iterator[Diagnostic]:
     times = [
         (time / ring_s(point.size_bytes, ranks, rate), point.size_bytes)
         for point in points
@@ -138,29 +129,34 @@ def _bounds(ranks: int, points: Sequence[SweepPoint], rate: float) -> Iterator[S
     ]
     least, size = min(times, default=(0.0, 0))
     said = f"the fastest repeat took {least:.3f} of the bound, at {figures.message_size(size)}"
-    yield SelftestCheck(name=f"bound, {ranks} nodes", held=least >= NEVER_BELOW, message=said)
+    yield _check(f"bound, {ranks} nodes", least >= NEVER_BELOW, said)
     best = {each: min(time for time, of in times if of == each) for _, each in times}
     slowest, size = max(((time, each) for each, time in best.items()), default=(float("inf"), 0))
     said = f"the best repeat of each size is within {slowest:.3f} of the bound, at {figures.message_size(size)}"
-    yield SelftestCheck(name=f"near the bound, {ranks} nodes", held=slowest <= 1 / NEAR, message=said)
+    yield _check(f"near the bound, {ranks} nodes", slowest <= 1 / NEAR, said)
 
 
-def _constant(by_ranks: Mapping[int, Sequence[SweepPoint]]) -> SelftestCheck:
+def _constant(by_ranks: Mapping[int, Sequence[SweepPoint]]) -> Diagnostic:
     largest = {ranks: sizes(points, ranks)[-1] for ranks, points in by_ranks.items()}
     bus = {ranks: size.best_bus_bytes_per_s for ranks, size in largest.items()}
     text = ", ".join(f"{ranks} nodes: {figures.bandwidth(each)}" for ranks, each in sorted(bus.items()))
     off = 1 - min(bus.values()) / max(bus.values()) if bus else 1.0
     message = f"bus bandwidth differs by {figures.percent(off)} ({text or 'nothing was measured'})"
-    return SelftestCheck(name="bus bandwidth", held=len(bus) > 1 and off <= CONSTANT, message=message)
+    return _check("bus bandwidth", len(bus) > 1 and off <= CONSTANT, message)
 
 
-def _slow_link(runs: Sequence[Run], node: str) -> SelftestCheck:
+def _slow_link(runs: Sequence[Run], node: str) -> Diagnostic:
     """Return whether the links of the slowed node, and no others, are named."""
     named = [each.target for each in explain(study(runs)) if each.code == "bench.slow-link"]
     held = bool(named) and all(node in target.split(" to ") for target in named)
     text = ", ".join(named) or "no link"
-    return SelftestCheck(name="slow link", held=held, message=f"{node} was slowed; explain names {text}")
+    return _check("slow link", held, f"{node} was slowed; explain names {text}")
 
 
 def _range(shares: Collection[float]) -> str:
     return f"{figures.percent(min(shares))} to {figures.percent(max(shares))}"
+
+
+def _check(name: str, holds: bool, message: str) -> Diagnostic:  # noqa: FBT001 - the verdict, not a switch
+    """Return one thing that holds where the tool measures right."""
+    return Diagnostic(severity=Severity.OK if holds else Severity.ERROR, target=name, message=message)

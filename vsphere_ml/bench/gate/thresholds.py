@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.bench.records.codec import encode
 from vsphere_ml.core import toml
-from vsphere_ml.core.errors import ConfigError, Problem
+from vsphere_ml.core.diagnostics import mistake
+from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.nearest import nearest_name
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _number(value: object) -> bool:
 def _unreadable_error(name: str, *why: str, line: int | None = None) -> ConfigError:
     return ConfigError(
         f"{name} cannot be read as thresholds",
-        problems=tuple(Problem(file=name, line=line, key="", message=each) for each in why),
+        problems=tuple(mistake(name, line, each) for each in why),
         code="thresholds.unreadable",
         target=name,
         hint="`vsml bench baseline make` writes one to begin with",

@@ -21,7 +21,8 @@ from vsphere_ml.bench.imports.parsed import (
     truncated_diagnostics,
     unnamed_collective,
 )
-from vsphere_ml.bench.model.record import Diagnostic, LinkResult, SweepPoint, Workload
+from vsphere_ml.bench.model.record import LinkResult, SweepPoint, Workload
+from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -28,7 +28,8 @@ from vsphere_ml.bench.imports.parsed import (
     sizes_of,
     truncated_diagnostics,
 )
-from vsphere_ml.bench.model.record import Diagnostic, SweepPoint, Workload
+from vsphere_ml.bench.model.record import SweepPoint, Workload
+from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from vsphere_ml.bench.proof import channels, paths
 from vsphere_ml.bench.records.codec import Mismatch
 from vsphere_ml.bench.records.long_runs import MOST_TIMES
 from vsphere_ml.bench.records.validate import check
-from vsphere_ml.core.errors import ConfigError, Problem
+from vsphere_ml.core.diagnostics import Diagnostic, mistake
+from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,7 +81,7 @@ def parse(log: Log, given: Given) -> Parsed:
             return readers[0](log.lines, given.asked)
         refuse_unread(log.lines)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError) as error:
-        problem = Problem(file=log.name, line=None, key="", message=_describe(error))
+        problem = mistake(log.name, None, _describe(error))
         raise _unknown_output_error(log.name, (problem,)) from error
     raise _unread(log)
 
@@ -103,7 +104,7 @@ def _unread(log: Log) -> ConfigError:
         json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError) as error:
         why = error.msg if isinstance(error, json.JSONDecodeError) else "what is in it is too large"
-        problem = Problem(file=log.name, line=None, key="", message=f"it begins as JSON, and is cut or broken: {why}")
+        problem = mistake(log.name, None, f"it begins as JSON, and is cut or broken: {why}")
         return _unknown_output_error(log.name, (problem,))
     return joined_runs_error(log.name, "a JSON document has more text after it")
 
@@ -199,12 +200,12 @@ def _validate_run(made: Run, tool: str) -> Run:
     try:
         check(made)
     except Mismatch as error:
-        problem = Problem(file=tool, line=None, key=".".join(map(str, error.path)), message=error.message)
+        problem = mistake(tool, None, error.message, key=".".join(map(str, error.path)))
         raise _unknown_output_error(tool, (problem,)) from error
     return made
 
 
-def _unknown_output_error(file: str, problems: tuple[Problem, ...]) -> ConfigError:
+def _unknown_output_error(file: str, problems: tuple[Diagnostic, ...]) -> ConfigError:
     return ConfigError(
         f"{file} is no output that is known" if not problems else f"{file} cannot be read",
         problems=problems,

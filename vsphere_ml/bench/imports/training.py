@@ -17,7 +17,8 @@ from vsphere_ml.bench.imports.parsed import (
     parse_integer,
     truncated_diagnostics,
 )
-from vsphere_ml.bench.model.record import Diagnostic, Workload
+from vsphere_ml.bench.model.record import Workload
+from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What one launch of a benchmark left behind: the values of the document `vsml.bench/1`.
+"""What one launch of a benchmark left behind: the values of the document `vsml.bench/3`.
 
 A record is a folder with one such document a launch (`store.py` reads and writes it). Field names are the keys of the
 JSON, so units stand in them: `_s` seconds, `_bytes`, `_bytes_per_s`, `_bits_per_s`. 1 GB is 10⁹ bytes.
@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from vsphere_ml.bench.model.transports import Transport
+from vsphere_ml.core.diagnostics import Diagnostic  # noqa: TC001 - the reader looks at the fields' types
 
-SCHEMA = "vsml.bench/2"
+SCHEMA = "vsml.bench/3"
 VSML = "vsml"  # the source of what was not imported
 
 
@@ -276,16 +277,6 @@ class Path:
     other_host: str = ""  # of the other end, where the log tells it
     nic: str = ""  # device, port and link layer, such as mlx5_0:1/RoCE
     cut: bool = False  # the line ends before it can tell GPUDirect
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnostic:
-    """Something a person should know about the run."""
-
-    code: str
-    target: str
-    message: str
-    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

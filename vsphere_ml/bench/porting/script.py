@@ -8,7 +8,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.errors import ConfigError, Problem
+from vsphere_ml.core.diagnostics import mistake
+from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +99,7 @@ def parse(content: bytes, file: str) -> Script:
 
 
 def _unreadable_error(file: str, line: int | None, message: str) -> ConfigError:
-    problem = Problem(file=file, line=line, key="", message=message)
+    problem = mistake(file, line, message)
     return ConfigError(
         f"{file} cannot be read as Python",
         problems=(problem,),

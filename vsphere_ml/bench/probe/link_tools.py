@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.record import Diagnostic
 from vsphere_ml.bench.probe import perftest, rdma
 from vsphere_ml.bench.probe.perftest import End
+from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import NotPossible
 
 if TYPE_CHECKING:

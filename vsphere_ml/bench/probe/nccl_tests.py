@@ -15,8 +15,8 @@ from vsphere_ml.bench.imports.parsed import Asked
 from vsphere_ml.bench.imports.parsed import first_group as found_in
 from vsphere_ml.bench.imports.prefixes import strip_prefixes
 from vsphere_ml.bench.model.job import RunIn
-from vsphere_ml.bench.model.record import Diagnostic
 from vsphere_ml.core import json_text
+from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import BenchError, ConfigError, NotPossible
 from vsphere_ml.core.nodes.container import NAME
 

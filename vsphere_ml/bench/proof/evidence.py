@@ -7,21 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import causes
-from vsphere_ml.bench.model.record import (
-    Diagnostic,
-    LocalSteps,
-    Outcome,
-    Run,
-    Steps,
-    SweepPoint,
-    Verdict,
-    Workload,
-    World,
-)
+from vsphere_ml.bench.model.record import LocalSteps, Outcome, Run, Steps, SweepPoint, Verdict, Workload, World
 from vsphere_ml.bench.proof import channels, ledger, marking, paths
 from vsphere_ml.bench.proof import ranks as proof
 from vsphere_ml.bench.proof.contention import contention
 from vsphere_ml.bench.proof.launch_context import blank, cpu_training, environment, method, version_mismatches
+from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import BenchError, PlacementError
 
 if TYPE_CHECKING:

@@ -8,19 +8,10 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml import __version__
 from vsphere_ml.bench.launch.launchers import launch
-from vsphere_ml.bench.model.record import (
-    Cluster,
-    Diagnostic,
-    Environment,
-    Link,
-    LinkResult,
-    Method,
-    Outcome,
-    Run,
-    Workload,
-)
+from vsphere_ml.bench.model.record import Cluster, Environment, Link, LinkResult, Method, Outcome, Run, Workload
 from vsphere_ml.bench.probe import clocks, rdma, survey
 from vsphere_ml.bench.probe.line_rate import line_rate
+from vsphere_ml.core.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model.launcher_names import Backend
-from vsphere_ml.bench.model.record import Diagnostic, TrafficCount, TrafficVerdict, Workload
+from vsphere_ml.bench.model.record import TrafficCount, TrafficVerdict, Workload
 from vsphere_ml.bench.network.frames import HEADERS
 from vsphere_ml.bench.network.sweeps import bus_factor
+from vsphere_ml.core.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

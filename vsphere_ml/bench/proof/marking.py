@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.record import Diagnostic, Marking, PriorityCount
+from vsphere_ml.bench.model.record import Marking, PriorityCount
+from vsphere_ml.core.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.record import VSML, Diagnostic, Outcome, Verdict, Workload
+from vsphere_ml.bench.model.record import VSML, Outcome, Verdict, Workload
 from vsphere_ml.bench.model.transports.transport_spec import IB
 from vsphere_ml.bench.proof.paths import PATH
+from vsphere_ml.core.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.record import Diagnostic, Place, Proof, Verdict, Workload
+from vsphere_ml.bench.model.record import Place, Proof, Verdict, Workload
 from vsphere_ml.bench.probe.machines import Machine
+from vsphere_ml.core.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,7 +6,7 @@ from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.record import Diagnostic
+from vsphere_ml.core.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

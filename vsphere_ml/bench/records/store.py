@@ -15,7 +15,8 @@ from vsphere_ml.bench.records.positions import line_of
 from vsphere_ml.bench.records.validate import check
 from vsphere_ml.core import json_memory
 from vsphere_ml.core.bounded_file import read_bytes
-from vsphere_ml.core.errors import ConfigError, Problem
+from vsphere_ml.core.diagnostics import Diagnostic, mistake
+from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -83,7 +84,7 @@ def read(*paths: Path) -> tuple[Run, ...]:
     Raises ConfigError with every bad document's file and line, or when there is no run at all.
     """
     runs: list[Run] = []
-    problems: list[Problem] = []
+    problems: list[Diagnostic] = []
     held = 0
     for file in _files(paths):
         try:
@@ -107,7 +108,7 @@ def parse(content: str, name: str) -> Run:
     if isinstance(read, Run):
         return read
     key = ".".join(str(each) for each in read.path)
-    problem = Problem(file=name, line=line_of(content, read.path), key=key, message=read.message)
+    problem = mistake(name, line_of(content, read.path), read.message, key=key)
     raise _unreadable_error([problem]) from read
 
 
@@ -116,13 +117,11 @@ def _decode_document(content: str, name: str) -> Run | codec.Mismatch:
     try:
         document = json.loads(content)
     except json.JSONDecodeError as error:
-        raise _unreadable_error(
-            [Problem(file=name, line=error.lineno, key="", message=f"not JSON: {error.msg}")]
-        ) from error
+        raise _unreadable_error([mistake(name, error.lineno, f"not JSON: {error.msg}")]) from error
     except RecursionError as error:
-        raise _unreadable_error([Problem(file=name, line=None, key="", message="nested too deep")]) from error
+        raise _unreadable_error([mistake(name, None, "nested too deep")]) from error
     except ValueError as error:  # a number of more than 4300 digits
-        raise _unreadable_error([Problem(file=name, line=None, key="", message=str(error))]) from error
+        raise _unreadable_error([mistake(name, None, str(error))]) from error
     try:
         run = codec.decode(Run, _body(document))
         check(run)
@@ -147,7 +146,7 @@ def _files(paths: Iterable[Path]) -> list[Path]:
         elif path.is_file():
             files.append(path)
         else:
-            problem = Problem(file=str(path), line=None, key="", message="there is no such record")
+            problem = mistake(str(path), None, "there is no such record")
             raise _unreadable_error([problem])
     return files
 
@@ -160,7 +159,7 @@ def _text(file: Path) -> str:
         return content.decode("utf-8-sig")  # editors on Windows put a mark before the text
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror or str(error) if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise _unreadable_error([Problem(file=str(file), line=None, key="", message=why)]) from error
+        raise _unreadable_error([mistake(str(file), None, why)]) from error
 
 
 def _document_memory(content: str, name: str, held: int) -> int:
@@ -169,7 +168,7 @@ def _document_memory(content: str, name: str, held: int) -> int:
     if held + needed > json_memory.MOST:
         more = f" in addition to {held >> 20} MiB of the documents before it" if held else ""
         message = f"it takes {needed >> 20} MiB of memory{more}, and {json_memory.MOST >> 20} MiB are allowed"
-        raise _unreadable_error([Problem(file=name, line=None, key="", message=message)])
+        raise _unreadable_error([mistake(name, None, message)])
     return needed - sys.getsizeof(content)
 
 
@@ -182,7 +181,7 @@ def _unwritable_error(file: Path, error: OSError) -> ConfigError:
     )
 
 
-def _unreadable_error(problems: list[Problem]) -> ConfigError:
+def _unreadable_error(problems: list[Diagnostic]) -> ConfigError:
     files = {problem.file for problem in problems}
     what = next(iter(files)) if len(files) == 1 else f"{len(files)} documents"
     return ConfigError(

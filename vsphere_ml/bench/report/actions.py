@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from vsphere_ml.bench.model.record import Diagnostic
+    from vsphere_ml.core.diagnostics import Diagnostic
+
 
 MOST = 3
 # By a remark's code: what shows more of it, or mends it.

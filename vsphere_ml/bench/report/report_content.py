@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from vsphere_ml.bench.analysis.study import LinkCapacity, Scaling, Study, Sweep
-    from vsphere_ml.bench.model.record import Configuration, Diagnostic, Place, Run
+    from vsphere_ml.bench.model.record import Configuration, Place, Run
     from vsphere_ml.bench.report.actions import Action
     from vsphere_ml.bench.report.headline import Headline, Tile
+    from vsphere_ml.core.diagnostics import Diagnostic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 if TYPE_CHECKING:
     from rich.console import Group
 
+    from vsphere_ml.core.diagnostics import Diagnostic
     from vsphere_ml.core.model.spec import ClusterSpec
-    from vsphere_ml.core.rules.template_facts import TemplateFact
 
 
 @command
@@ -61,13 +61,13 @@ def check(
     if boot:
         facts = _boot_template(spec, terminal, facts, wait_s=wait, yes=yes)
     if terminal.settings.output is Output.JSON:
-        data = {**plain_value(spec), "rules": rules.broken_data(diagnostics)}
+        data = {**plain_value(spec), "diagnostics": plain_value(diagnostics)}
         return _with_template(spec, data, facts) if template else Answer(data=data)
     text = nodes.text(spec, rules.diagnostic_lines(diagnostics))
     return _with_template(spec, text, facts) if template else Answer(text=text)
 
 
-def _with_template(spec: ClusterSpec, shown: Group | dict[str, Any], facts: tuple[TemplateFact, ...]) -> Answer:
+def _with_template(spec: ClusterSpec, shown: Group | dict[str, Any], facts: tuple[Diagnostic, ...]) -> Answer:
     """Return what is shown of a file with what is known of its template, an error where that is not ready."""
     from vsphere_ml.cli.views.cluster import templates
 
@@ -78,7 +78,7 @@ def _with_template(spec: ClusterSpec, shown: Group | dict[str, Any], facts: tupl
     return Answer(text=templates.text(shown, facts), status=status, errors=errors)
 
 
-def _template(spec: ClusterSpec, terminal: Terminal) -> tuple[TemplateFact, ...]:
+def _template(spec: ClusterSpec, terminal: Terminal) -> tuple[Diagnostic, ...]:
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.flows.cluster.template import check_template
 
@@ -87,8 +87,8 @@ def _template(spec: ClusterSpec, terminal: Terminal) -> tuple[TemplateFact, ...]
 
 
 def _boot_template(
-    spec: ClusterSpec, terminal: Terminal, known: tuple[TemplateFact, ...], *, wait_s: float, yes: bool
-) -> tuple[TemplateFact, ...]:
+    spec: ClusterSpec, terminal: Terminal, known: tuple[Diagnostic, ...], *, wait_s: float, yes: bool
+) -> tuple[Diagnostic, ...]:
     """Return the facts with what one boot of a clone tells; its plan is shown and agreed to before."""
     from vsphere_ml.cli import consent
     from vsphere_ml.cli.views.cluster import proposal

@@ -13,9 +13,9 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vsphere_ml.cli.views.site.doctor import DoctorCheck
     from vsphere_ml.cli.wiring.site_wiring import SignInTarget
     from vsphere_ml.config.secrets.sign_in import SignIn
+    from vsphere_ml.core.diagnostics import Diagnostic
     from vsphere_ml.core.errors import VsmlError
     from vsphere_ml.core.model.spec import ClusterSpec
 
@@ -108,12 +108,8 @@ def _cluster(file: Path | None) -> ClusterSpec | None:
     return None if file is None else load(file)
 
 
-def _answer(checks: Sequence[DoctorCheck], error: VsmlError | None = None) -> Answer:
+def _answer(checks: Sequence[Diagnostic], error: VsmlError | None = None) -> Answer:
     from vsphere_ml.cli.views.site import doctor as view
 
-    text, data = view.text(checks), view.data(checks)
-    return (
-        Answer(text=text, data=data)
-        if error is None
-        else Answer(text=text, data=data, status=error.status, errors=(error,))
-    )
+    status, errors = (error.status, (error,)) if error is not None else (0, ())
+    return Answer(text=view.text(checks), data=view.data(checks), status=status, errors=errors)

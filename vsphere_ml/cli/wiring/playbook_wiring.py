@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.errors import ConfigError, Problem
+from vsphere_ml.core.diagnostics import Diagnostic, mistake
+from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +72,7 @@ def _read(spec: ClusterSpec, mistakes: _Mistakes) -> tuple[Playbook, ...]:
     return tuple(found)
 
 
-def _check_rendering(book: Playbook, problems: tuple[Problem, ...]) -> None:
+def _check_rendering(book: Playbook, problems: tuple[Diagnostic, ...]) -> None:
     if problems:
         raise ConfigError(
             f"templates of the playbook {book.name} cannot be rendered",
@@ -103,7 +104,7 @@ class _Mistakes:
 
     spec: ClusterSpec
     errors: list[ConfigError] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Diagnostic] = field(default_factory=list)
 
     @contextmanager
     def collect(self, at: KeyPath) -> Iterator[None]:
@@ -129,13 +130,11 @@ class _Mistakes:
                 target=str(self.spec.file),
             )
 
-    def _problem(self, error: ConfigError, at: KeyPath) -> Problem:
+    def _problem(self, error: ConfigError, at: KeyPath) -> Diagnostic:
         from vsphere_ml.config.positions import format_path
 
         hint = error.hint if self.errors[1:] else ""  # that of a lone error is shown with it
-        return Problem(
-            file=str(self.spec.file), line=self._line(at), key=format_path(at), message=error.message, hint=hint
-        )
+        return mistake(str(self.spec.file), self._line(at), error.message, key=format_path(at), hint=hint)
 
     def _line(self, at: KeyPath) -> int | None:
         from vsphere_ml.config import document

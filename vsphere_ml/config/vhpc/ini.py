@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.config.fields import clip
 from vsphere_ml.config.mistakes import MOST, invalid_file
-from vsphere_ml.core.errors import Problem
+from vsphere_ml.core.diagnostics import Diagnostic, mistake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,11 +35,11 @@ class Sections:
 
     file: str
     items: dict[str, dict[str, Item]] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Diagnostic] = field(default_factory=list)
 
     def refuse(self, line: int | None, key: str, message: str, hint: str = "") -> None:
         """Keep a mistake of the file; it is told with the others. ConfigError when there are too many to be of use."""
-        self.problems.append(Problem(file=self.file, line=line, key=clip(key), message=message, hint=hint))
+        self.problems.append(mistake(self.file, line, message, key=clip(key), hint=hint))
         if len(self.problems) >= MOST:
             raise invalid_file(self.file, self.problems, f"the first {MOST:,} mistakes")
 

@@ -12,13 +12,14 @@ from vsphere_ml.config.fields import clip
 from vsphere_ml.config.mistakes import invalid_file
 from vsphere_ml.config.vhpc import ini, site
 from vsphere_ml.config.vhpc.nodes import Block, block
-from vsphere_ml.config.vhpc.vm_options import SWITCHES, Note, Notes, list_vm_options
+from vsphere_ml.config.vhpc.vm_options import SWITCHES, Notes, list_vm_options
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from vsphere_ml.config.vhpc.ini import Sections
-    from vsphere_ml.config.vhpc.vm_options import VmOptions
+from vsphere_ml.config.vhpc.vm_options import VmOptions
 
 _LAST = 1 << 30
 _CARRIED = frozenset(
@@ -80,7 +81,7 @@ class Translated:
 
     text: str
     nodes: int
-    notes: tuple[Note, ...]
+    notes: tuple[Diagnostic, ...]
 
 
 def translate(text: str, file: str) -> Translated:
@@ -97,7 +98,7 @@ def translate(text: str, file: str) -> Translated:
     _leave_the_rest(rows, read, notes)
     if read.problems:
         raise invalid_file(file, read.problems)
-    found = tuple(sorted(notes.found, key=lambda note: (note.line or _LAST, note.key)))
+    found = tuple(sorted(notes.found, key=lambda note: (note.line or _LAST, note.target)))
     return Translated(
         text="\n".join(_lines(file, tables, blocks, found)) + "\n",
         nodes=sum(len(row.names) for row in rows),
@@ -123,11 +124,11 @@ def _label(stem: str) -> str:
 
 
 def _lines(
-    file: str, tables: Mapping[str, Mapping[str, object]], blocks: Sequence[Block], notes: Sequence[Note]
+    file: str, tables: Mapping[str, Mapping[str, object]], blocks: Sequence[Block], notes: Sequence[Diagnostic]
 ) -> Iterator[str]:
     yield f"# Made by `vsml import vhpc` from {clip(PurePath(file).name)}. The numbers are that file's lines."
-    yield from _note_lines("To fill in:", [note for note in notes if note.to_fill_in])
-    yield from _note_lines("Not carried over:", [note for note in notes if not note.to_fill_in])
+    yield from _note_lines("To fill in:", [note for note in notes if note.severity is Severity.WARNING])
+    yield from _note_lines("Not carried over:", [note for note in notes if note.severity is Severity.INFO])
     for name in ("cluster", "location", "source"):
         yield from _table(f"[{name}]", tables[name])
     yield from ("", "# [vcenter] is in another file there; without it the environment is used.")
@@ -140,12 +141,12 @@ def _lines(
     yield from _table("[guest]", tables["guest"]) if tables["guest"] else ()
 
 
-def _note_lines(title: str, notes: Sequence[Note]) -> Iterator[str]:
+def _note_lines(title: str, notes: Sequence[Diagnostic]) -> Iterator[str]:
     if notes:
         yield from ("#", f"# {title}")
     for note in notes:
         place = f"{note.line}: " if note.line else ""
-        yield f"#   {place}{note.key}: {note.why}"
+        yield f"#   {place}{note.target}: {note.message}"
 
 
 def _shared_keys(blocks: Sequence[Block]) -> dict[str, object]:

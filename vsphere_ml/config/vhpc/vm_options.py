@@ -12,6 +12,7 @@ from vsphere_ml.config.fields import clip
 from vsphere_ml.config.tables.ranges import MOST
 from vsphere_ml.config.vhpc.ini import Item, words
 from vsphere_ml.config.vhpc.ranges import Ranged, parse_range
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,27 +26,27 @@ _APPENDED = frozenset({"script", "pf", "sriov_port_group", "sriov_dvs_name"})
 _NOT_OF_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """What was not carried over, where it stands, and why; or what the new file still needs."""
-
-    line: int | None
-    key: str
-    why: str
-    to_fill_in: bool = False
-
-
 @dataclass(slots=True)
 class Notes:
-    """The notes so far; one told of several VMs counts once."""
+    """What was not carried over (INFO), and what the new file still needs (WARNING); of several VMs alike once."""
 
-    found: dict[Note, None] = field(default_factory=dict)
+    found: dict[Diagnostic, None] = field(default_factory=dict)
 
     def leave(self, item: Item, why: str) -> None:
-        self.found[Note(line=item.line, key=clip(item.key), why=why)] = None
+        self._note(Severity.INFO, item.line, item.key, why)
 
     def ask(self, line: int | None, key: str, why: str) -> None:
-        self.found[Note(line=line, key=clip(key), why=why, to_fill_in=True)] = None
+        self._note(Severity.WARNING, line, key, why)
+
+    def _note(self, severity: Severity, line: int | None, key: str, why: str) -> None:
+        note = Diagnostic(
+            severity=severity,
+            code="import.not-carried-over" if severity is Severity.INFO else "import.to-fill-in",
+            line=line,
+            target=clip(key),
+            message=why,
+        )
+        self.found[note] = None
 
 
 @dataclass(slots=True)

@@ -42,9 +42,9 @@ from vsphere_ml.core.tools import roce
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from vsphere_ml.core.diagnostics import Diagnostic, Refusal
     from vsphere_ml.core.hosts.host_changes import HostChange, Setting
     from vsphere_ml.core.model.esxi_state import EsxiHostState, VmOnHost
-    from vsphere_ml.core.plan.plan import Finding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +65,9 @@ class HostPlan:
     stopped: tuple[str, ...] = ()  # VMs of the cluster that are shut down and started again
     foreign: tuple[str, ...] = ()  # other VMs that are shut down, each with whose it is
     migrated: tuple[str, ...] = ()  # VMs that DRS takes to other hosts, where they stay
-    refusals: tuple[Finding, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
     warnings: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()  # what is worth a look before it is begun
+    diagnostics: tuple[Diagnostic, ...] = ()  # what is worth a look before it is begun
     record: Record | None = None
 
     def __bool__(self) -> bool:
@@ -121,7 +121,7 @@ def plan(case: HostPlanInput) -> HostPlan:
         migrated=next((step.migrated for step in steps if isinstance(step, EnterMaintenance)), ()),
         refusals=tuple(refusals(case, running)),
         warnings=tuple(warnings(case)),
-        findings=tuple(observations(case)),
+        diagnostics=tuple(observations(case)),
         record=case.record,
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.gpu_capacity import MIG
 from vsphere_ml.core.catalog.profiles import ProfileName
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.hosts.ats_settings import connectx, mst_name
 from vsphere_ml.core.model.host_settings import SHARED_DIRECT
@@ -17,7 +18,6 @@ from vsphere_ml.core.placement.candidates.candidates import list_candidates
 from vsphere_ml.core.placement.existing_nodes import find_existing_nodes, vms_not_in_file
 from vsphere_ml.core.placement.host.host_capacity import host_capacities
 from vsphere_ml.core.placement.resolve import resolve
-from vsphere_ml.core.plan.plan import Finding
 from vsphere_ml.core.tools import mft, nvidia_smi, pvrdma, roce
 
 if TYPE_CHECKING:
@@ -55,16 +55,18 @@ class MissingPrerequisite:
     firmware: tuple[PciAddress, ...] = ()  # ports that show no SR-IOV at all; vsml cannot change that
 
     @property
-    def finding(self) -> Finding:
+    def finding(self) -> Diagnostic:
         if self.firmware:
             ports = ", ".join(self.firmware)
-            return Finding(
+            return Diagnostic(
+                severity=Severity.INFO,
                 code="host.no-sriov",
                 target=self.host,
                 message=f"{ports} shows no SR-IOV: it is off in the NIC's firmware (SRIOV_EN), or in the host's BIOS",
                 hint=f"on the host: {'; '.join(self.commands)}; and look for SR-IOV in the BIOS",
             )
-        return Finding(
+        return Diagnostic(
+            severity=Severity.INFO,
             code="host.needs-config",
             target=self.host,
             message=f"{_PIECES[self.kind]} (rule {_RULES[self.kind]}), else nodes could be there",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.plan.plan import Finding
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.tools import roce
 
 if TYPE_CHECKING:
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     Parameters = Mapping[str, Mapping[str, str]]  # by module
 
 
-def driver_findings(asked: RoceSpec, hosts: Iterable[Host]) -> Iterator[Finding]:
+def driver_findings(asked: RoceSpec, hosts: Iterable[Host]) -> Iterator[Diagnostic]:
     """Yield the hosts whose drivers lack something of what is asked for, or do not tell; none when nothing is."""
     wanted = roce.wanted_parameters(asked)
     for host in hosts if wanted else ():
         if host.module_options is None:
             yield _not_reported(host)
         elif missing := [*_differences(wanted, dict(host.module_options))]:
-            yield Finding(
+            yield Diagnostic(
+                severity=Severity.INFO,
                 code="host.roce",
                 target=host.name,
                 message="; ".join(missing),
@@ -31,8 +32,9 @@ def driver_findings(asked: RoceSpec, hosts: Iterable[Host]) -> Iterator[Finding]
             )
 
 
-def _not_reported(host: Host) -> Finding:
-    return Finding(
+def _not_reported(host: Host) -> Diagnostic:
+    return Diagnostic(
+        severity=Severity.INFO,
         code="host.roce-unknown",
         target=host.name,
         message="vCenter does not tell the options of its NIC drivers, which takes the privilege Host.Config.Settings",

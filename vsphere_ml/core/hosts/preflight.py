@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.diagnostics import Diagnostic, Refusal, Severity
 from vsphere_ml.core.hosts import evacuation
 from vsphere_ml.core.model.esxi_state import LockdownMode
 from vsphere_ml.core.model.host_settings import SettingKind, SettingState
 from vsphere_ml.core.model.spec import Evacuation
-from vsphere_ml.core.plan.plan import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,11 +43,11 @@ def name_with_owner(vm: VmOnHost) -> str:
     return f"{vm.name} (of cluster {vm.cluster_mark})" if vm.cluster_mark else vm.name
 
 
-def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Finding]:
+def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Refusal]:
     """Yield why a host must not be begun, with what can be done about each; `running` are the VMs it would stop."""
     state = case.state
     if case.unsupported and not case.revert:
-        yield Finding(
+        yield Refusal(
             code="ats.unsupported",
             target=state.name,
             message=f"{case.unsupported} (rule ats-needs-esxi)",
@@ -55,7 +55,7 @@ def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Fin
         )
         return
     if not state.connected and not (case.record and case.record.maintenance):
-        yield Finding(
+        yield Refusal(
             code="ats.host-down",
             target=state.name,
             message=f"vCenter sees it as {state.connection}",
@@ -63,7 +63,7 @@ def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Fin
         )
         return
     if here := [vm.name for vm in running if vm.addresses & case.vcenter]:
-        yield Finding(
+        yield Refusal(
             code="ats.vcenter-here",
             target=state.name,
             message=f"the vCenter itself runs there, as {here[0]}",
@@ -74,7 +74,7 @@ def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Fin
     if case.ready:
         yield from _find_unread_settings(case)
     if running and case.evacuate is Evacuation.REFUSE:
-        yield Finding(
+        yield Refusal(
             code="host.not-empty",
             target=state.name,
             message=f"VMs run there, and the file has such hosts left alone: {', '.join(vm.name for vm in running)}",
@@ -85,7 +85,7 @@ def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Fin
     if foreign and not case.leave.foreign:
         yield _foreign_finding(case, foreign, running)
     if running and not case.leave.downtime:
-        yield Finding(
+        yield Refusal(
             code="plan.interrupts",
             target=state.name,
             message=f"VMs that run would be stopped: {', '.join(vm.name for vm in running)}",
@@ -97,14 +97,14 @@ def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Fin
 _BY_SHELL = frozenset({SettingKind.FIRMWARE, SettingKind.MIG})
 
 
-def _lockdown_finding(case: HostPlanInput) -> Finding | None:
+def _lockdown_finding(case: HostPlanInput) -> Refusal | None:
     """Return that lockdown mode keeps vsml from settings that take the host's shell; None where it does not."""
     lockdown = case.state.lockdown
     unread = [fact for fact in case.facts.facts if _takes_shell(fact) and fact.state is SettingState.UNKNOWN]
     if not (case.user and unread and lockdown.refuses(case.user)):
         return None
     users = ", ".join(f"'{user}'" for user in (*(lockdown.exceptions or ()), case.user))
-    return Finding(
+    return Refusal(
         code="host.lockdown",
         target=case.state.name,
         message=f"it is in {lockdown.words}, which refuses SSH to {case.user}; {unread[0].name} takes the host's shell",
@@ -118,19 +118,19 @@ def _takes_shell(fact: HostSetting) -> bool:
     return fact.part in _BY_SHELL and not fact.guest
 
 
-def _foreign_finding(case: HostPlanInput, foreign: list[VmOnHost], running: tuple[VmOnHost, ...]) -> Finding:
+def _foreign_finding(case: HostPlanInput, foreign: list[VmOnHost], running: tuple[VmOnHost, ...]) -> Refusal:
     """Return that others' VMs would be stopped; where DRS was to migrate them, why it does not."""
     flags = () if case.ready else ("--allow-foreign", *_hard_stop(case, running))
     if case.evacuate is Evacuation.DRS:
         reasons = (f"{name_with_owner(vm)} ({evacuation.why_not_moved(case.state.drs, vm)})" for vm in foreign)
-        return Finding(
+        return Refusal(
             code="host.not-evacuated",
             target=case.state.name,
             message=f"VMs run there that DRS does not migrate: {', '.join(reasons)}",
             hint=evacuation.HINT,
             flags=flags,
         )
-    return Finding(
+    return Refusal(
         code="ats.foreign-vms",
         target=case.state.name,
         message=f"VMs run there that are not this cluster's: {', '.join(map(name_with_owner, foreign))}",
@@ -145,11 +145,11 @@ def _hard_stop(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> tuple[str,
     return ("--allow-power-off",) if deaf else ()
 
 
-def _find_unread_settings(case: HostPlanInput) -> Iterator[Finding]:
+def _find_unread_settings(case: HostPlanInput) -> Iterator[Refusal]:
     """Yield what the nodes need there and nobody could read: it would stay as it is."""
     for fact in case.facts.facts:
         if fact.state is SettingState.UNKNOWN:
-            yield Finding(
+            yield Refusal(
                 code="host.not-known",
                 target=case.state.name,
                 message=f"{fact.name} of {fact.on or 'the host'} could not be read: {fact.why}",
@@ -178,7 +178,7 @@ def warnings(case: HostPlanInput) -> Iterator[str]:
 _SHOWN = 3
 
 
-def observations(case: HostPlanInput) -> Iterator[Finding]:
+def observations(case: HostPlanInput) -> Iterator[Diagnostic]:
     """Yield what a host differs in already from what else decides on it, before it is begun.
 
     The next remediation would change that too, and takes a host that is in maintenance mode for its chance.
@@ -189,14 +189,16 @@ def observations(case: HostPlanInput) -> Iterator[Finding]:
     if desired.profile_differs:
         more = len(desired.profile_differs) - _SHOWN
         texts = [*desired.profile_differs[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
-        yield Finding(
+        yield Diagnostic(
+            severity=Severity.INFO,
             code="host.profile-differs",
             target=name,
             message=f"it is not as its host profile says: {'; '.join(texts)}",
             hint=f"remediate it first, or update the profile: Test-VMHostProfileCompliance -VMHost {name} (PowerCLI)",
         )
     if desired.image_differs:
-        yield Finding(
+        yield Diagnostic(
+            severity=Severity.INFO,
             code="host.image-differs",
             target=name,
             message="its software is not that of its cluster's image, by vSphere Lifecycle Manager's last check",

@@ -93,7 +93,7 @@ def diff(
             *fabric_notes(spec, placement, inventory),
             *_address_note(placement, work.first_boots),
         ),
-        findings=(*findings(spec, placement, inventory), *fabric_findings(spec, placement, inventory)),
+        diagnostics=(*findings(spec, placement, inventory), *fabric_findings(spec, placement, inventory)),
     )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.model.inventory import AdmissionPolicy
 from vsphere_ml.core.model.marks import node_of
 from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, NOT_REPORTED, in_words
 from vsphere_ml.core.placement.backing import wrong_gpus
 from vsphere_ml.core.placement.existing_nodes import strays, vms_not_in_file
 from vsphere_ml.core.placement.resolve import names_host
-from vsphere_ml.core.plan.plan import Finding
 from vsphere_ml.core.plan.vm_location import find_misplaced
 from vsphere_ml.core.units import Bytes
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec
 
 
-def findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[Finding]:
+def findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[Diagnostic]:
     """Yield what a person should look at."""
     hosts = {host.ref: host for host in inventory.hosts}
     allowed = {host.ref for host in placement.resolved.hosts}
@@ -48,7 +48,7 @@ def findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> I
     yield from _admission(placement, inventory)
 
 
-def _admission(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
+def _admission(placement: Placement, inventory: Inventory) -> Iterator[Diagnostic]:
     """Yield when vSphere HA will not let all VMs start, or nobody can say.
 
     Rule: vSphere Availability guide, Cluster Resource Percentage Admission Control. vCenter counts less memory (ESXi's
@@ -63,11 +63,14 @@ def _admission(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
     if cluster.admission is None or not starting:
         return
     if cluster.admission.policy is not AdmissionPolicy.PERCENTAGE:
-        yield Finding(
+        yield Diagnostic(
+            severity=Severity.INFO,
             code="cluster.ha-not-computed",
             target=cluster.name,
-            message=f"vSphere HA admission control counts by {cluster.admission.policy}, which vsml does not: "
-            "whether HA lets these VMs start is known when they do",
+            message=(
+                f"vSphere HA admission control counts by {cluster.admission.policy}, which vsml does not: "
+                "whether HA lets these VMs start is known when they do"
+            ),
             hint="in vCenter, Monitor > vSphere HA shows what is left",
         )
         return
@@ -79,11 +82,14 @@ def _admission(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
     left = total - sum(host.memory_reserved for host in hosts) - needed
     percent = cluster.admission.memory_percent
     if total and left * 100 < percent * total:
-        yield Finding(
+        yield Diagnostic(
+            severity=Severity.INFO,
             code="cluster.ha-admission",
             target=cluster.name,
-            message=f"vSphere HA keeps {percent} % of {Bytes(total)} memory for a failure, and "
-            f"starting {len(starting)} VMs with {Bytes(needed)} reserved leaves {max(0, left) * 100 // total} %",
+            message=(
+                f"vSphere HA keeps {percent} % of {Bytes(total)} memory for a failure, and "
+                f"starting {len(starting)} VMs with {Bytes(needed)} reserved leaves {max(0, left) * 100 // total} %"
+            ),
             hint="ask for fewer nodes or less memory, or lower what HA keeps "
             "(Configure > vSphere Availability > Admission Control)",
         )
@@ -96,8 +102,9 @@ def _is_left_out(spec: ClusterSpec, vm: Vm) -> bool:
     return any(vm.name == node.name for node in spec.left_out)
 
 
-def _no_answer(host: Host) -> Finding:
-    return Finding(
+def _no_answer(host: Host) -> Diagnostic:
+    return Diagnostic(
+        severity=Severity.INFO,
         code="host.no-answer",
         target=host.name,
         message=f"it does not answer, so nothing is placed on it: {host.no_answer}",
@@ -105,20 +112,20 @@ def _no_answer(host: Host) -> Finding:
     )
 
 
-def _not_deleted(spec: ClusterSpec, vm: Vm) -> Finding:
+def _not_deleted(spec: ClusterSpec, vm: Vm) -> Diagnostic:
     """Return the finding of a VM with our mark that left the file and cannot be deleted by its name."""
     why = "is a template by now" if vm.template else "shares its name with another VM"
-    return Finding(
+    return Diagnostic(
         code="vm.not-in-file",
         target=vm.name,
         message=f"carries the mark of cluster {spec.name} and {why}, so it is left alone",
         hint=f"delete {vm.name} in vCenter if nobody needs it",
-        drift=True,
     )
 
 
-def _copy(spec: ClusterSpec, vm: Vm) -> Finding:
-    return Finding(
+def _copy(spec: ClusterSpec, vm: Vm) -> Diagnostic:
+    return Diagnostic(
+        severity=Severity.INFO,
         code="vm.not-in-file",
         target=vm.name,
         message=f"carries the mark of {node_of(vm)} of cluster {spec.name} under another name, and is no node of it",
@@ -126,7 +133,7 @@ def _copy(spec: ClusterSpec, vm: Vm) -> Finding:
     )
 
 
-def _wrong_host(placement: NodePlacement, host: Host, *, allowed: bool) -> Iterator[Finding]:
+def _wrong_host(placement: NodePlacement, host: Host, *, allowed: bool) -> Iterator[Diagnostic]:
     pinned = placement.node.host
     if pinned is not None and not names_host(pinned, host):
         wanted = f"{pinned} wanted"
@@ -134,31 +141,29 @@ def _wrong_host(placement: NodePlacement, host: Host, *, allowed: bool) -> Itera
         wanted = "which the spec's location leaves out"
     else:
         return
-    yield Finding(
+    yield Diagnostic(
         code="placement.wrong-host",
         target=placement.node.name,
         message=f"is on {host.name}, {wanted}",
         hint=f"`vsml destroy --only {placement.node.name}`, then provision again",
-        drift=True,
     )
 
 
-def _newer_hardware(placement: NodePlacement) -> Iterator[Finding]:
+def _newer_hardware(placement: NodePlacement) -> Iterator[Diagnostic]:
     """Yield when a VM has, or will have, a newer virtual hardware than the file asks for."""
     asked, there = placement.node.hardware_version, placement.target.hardware_version
     if asked is None or there <= asked:
         return
     has = f"has virtual hardware {there}" if placement.existing else f"gets virtual hardware {there}"
-    yield Finding(
+    yield Diagnostic(
         code="vm.newer-hardware",
         target=placement.node.name,
         message=f"{has}, {asked} wanted; its template or its devices want more, and vSphere never lowers it",
         hint=f"set nodes.hardware_version = {there}, or leave it out",
-        drift=True,
     )
 
 
-def _gpu_elsewhere(node_placement: NodePlacement, host: Host, placement: Placement) -> Iterator[Finding]:
+def _gpu_elsewhere(node_placement: NodePlacement, host: Host, placement: Placement) -> Iterator[Diagnostic]:
     """Yield when ESXi backed a running VM's vGPU with a GPU farther off than the VM was set up for."""
     others = (other for other in placement.placements if other is not node_placement)
     if (
@@ -175,24 +180,24 @@ def _gpu_elsewhere(node_placement: NodePlacement, host: Host, placement: Placeme
     else:
         numbers = ", ".join(map(str, wrong.numa_nodes))
         words = f"{where} of NUMA node {numbers}, and is bound to NUMA node {node_placement.numa_node}"
-    yield Finding(
+    yield Diagnostic(
+        severity=Severity.ERROR,
         code="placement.gpu-elsewhere",
         target=node_placement.node.name,
         message=words,
         hint=f"`govc vm.power -s {node_placement.node.name}`, then provision again: "
         "it is set up for the GPU that ESXi gives it",
-        drift=True,
-        degraded=True,
     )
 
 
-def _find_missing_affinity(placement: NodePlacement, host: Host) -> Iterator[Finding]:
+def _find_missing_affinity(placement: NodePlacement, host: Host) -> Iterator[Diagnostic]:
     """Yield when a running VM would fit the NUMA node of its GPUs and is not bound to it."""
     if placement.existing is None or not placement.existing.powered_on or placement.numa_node is not None:
         return
     homes = [each for each in host.numa if all(gpu in each.pci for gpu in placement.gpus)]
     if homes and placement.node.cpus <= homes[0].cores and placement.node.memory <= homes[0].memory:
-        yield Finding(
+        yield Diagnostic(
+            severity=Severity.INFO,
             code="placement.unbound",
             target=placement.node.name,
             message=f"runs without NUMA affinity; its GPU is on NUMA node {homes[0].id}",
@@ -200,30 +205,28 @@ def _find_missing_affinity(placement: NodePlacement, host: Host) -> Iterator[Fin
         )
 
 
-def _larger_disk(placement: NodePlacement) -> Iterator[Finding]:
+def _larger_disk(placement: NodePlacement) -> Iterator[Diagnostic]:
     settings = placement.existing.settings if placement.existing else None
     if settings is None or settings.disk is None or placement.node.disk is None or settings.disk <= placement.node.disk:
         return
-    yield Finding(
+    yield Diagnostic(
         code="vm.disk-larger",
         target=placement.node.name,
         message=f"the disk is {settings.disk}, {placement.node.disk} wanted; disks never shrink",
         hint=f'set nodes.disk = "{str(settings.disk).replace(" ", "")}"',
-        drift=True,
     )
 
 
-def _other_address(placement: NodePlacement) -> Iterator[Finding]:
+def _other_address(placement: NodePlacement) -> Iterator[Diagnostic]:
     """Yield when a guest was told another address at its first boot, the only time it is told."""
     settings = placement.existing.settings if placement.existing else None
     text = settings.extra_config.get(ADDRESS_KEY) if settings else None
     wanted = in_words(placement.node.address)
     if text in (None, NOT_REPORTED, wanted):
         return
-    yield Finding(
+    yield Diagnostic(
         code="guest.address-changed",
         target=placement.node.name,
         message=f"first-boot data of the guest: {text}, wanted {wanted}; it is read at the first boot only",
         hint=f"change it in the guest yourself, or `vsml destroy --only {placement.node.name}` and provision again",
-        drift=True,
     )

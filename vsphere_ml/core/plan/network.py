@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.hosts.nic_drivers import driver_findings
 from vsphere_ml.core.model.placement import WantGroup, WantNic, WantPvrdma, WantSriov
 from vsphere_ml.core.model.spec import HostConfigKind
 from vsphere_ml.core.plan.changes import SetSwitchMtu
-from vsphere_ml.core.plan.plan import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ def fabric_notes(spec: ClusterSpec, placement: Placement, inventory: Inventory) 
         )
 
 
-def fabric_findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[Finding]:
+def fabric_findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[Diagnostic]:
     """Yield switches whose MTU is too small for the fast NICs, and uplinks that PVRDMA does not want."""
     for each in _used(placement, inventory):
         if _too_small(each, spec) and spec.roce.mtu > _max_mtu(each):
@@ -64,9 +64,10 @@ def fabric_findings(spec: ClusterSpec, placement: Placement, inventory: Inventor
     yield from _drivers(spec, placement, inventory)
 
 
-def _small_mtu_finding(used: _Used, spec: ClusterSpec) -> Finding:
+def _small_mtu_finding(used: _Used, spec: ClusterSpec) -> Diagnostic:
     name, wanted = used.switch.name, spec.roce.mtu
-    return Finding(
+    return Diagnostic(
+        severity=Severity.INFO,
         code="network.mtu",
         target=name,
         message=f"its MTU is {used.switch.mtu}, and the fast NICs on {_quote(used.networks)} are to have {wanted}",
@@ -74,13 +75,12 @@ def _small_mtu_finding(used: _Used, spec: ClusterSpec) -> Finding:
     )
 
 
-def _large_mtu_finding(used: _Used, spec: ClusterSpec) -> Finding:
-    return Finding(
+def _large_mtu_finding(used: _Used, spec: ClusterSpec) -> Diagnostic:
+    return Diagnostic(
         code="network.max-mtu",
         target=used.switch.name,
         message=f"it takes an MTU of {_max_mtu(used)} at most, and roce.mtu is {spec.roce.mtu}",
         hint=f"set roce.mtu, and the guests' setting roce_mtu, to {_max_mtu(used)} or less",
-        drift=spec.roce.raise_mtu,
     )
 
 
@@ -92,7 +92,7 @@ def _too_small(used: _Used, spec: ClusterSpec) -> bool:
     return used.switch.mtu is not None and used.switch.mtu < spec.roce.mtu
 
 
-def _vmknics(used: _Used, spec: ClusterSpec, inventory: Inventory) -> Iterator[Finding]:
+def _vmknics(used: _Used, spec: ClusterSpec, inventory: Inventory) -> Iterator[Diagnostic]:
     """Yield hosts whose VMkernel adapter for PVRDMA is known to be on another switch than the nodes."""
     if HostConfigKind.PVRDMA in spec.host_config.kinds:
         return
@@ -102,7 +102,8 @@ def _vmknics(used: _Used, spec: ClusterSpec, inventory: Inventory) -> Iterator[F
         group = dict(seen.adapters).get(seen.vmknic) if seen else None
         if seen is not None and seen.vmknic and seen.adapters and (group is None or on.get(group) != used.switch.ref):
             there = sorted(each for each, other in seen.adapters if on.get(other) == used.switch.ref)
-            yield Finding(
+            yield Diagnostic(
+                severity=Severity.INFO,
                 code="network.vmknic",
                 target=name,
                 message=f"{seen.vmknic}, its VMkernel adapter for PVRDMA, is not on switch {used.switch.name}",
@@ -121,7 +122,7 @@ def _with_pvrdma(used: _Used) -> list[tuple[HostRef, str]]:
     return sorted(found.items(), key=lambda item: item[1])
 
 
-def _uplinks(used: _Used, inventory: Inventory) -> Iterator[Finding]:
+def _uplinks(used: _Used, inventory: Inventory) -> Iterator[Diagnostic]:
     """Yield hosts where PVRDMA's switch has other uplinks than one RDMA NIC.
 
     VMware, "PVRDMA Support": the host channel adapter is the only uplink of the switch, and NIC teaming is not done.
@@ -138,7 +139,8 @@ def _uplinks(used: _Used, inventory: Inventory) -> Iterator[Finding]:
             seen, wanted = f"the uplink {uplinks[0]} there", "which is no RDMA NIC; PVRDMA then falls back to TCP"
         else:
             continue
-        yield Finding(
+        yield Diagnostic(
+            severity=Severity.INFO,
             code="network.uplinks",
             target=name,
             message=f"switch {used.switch.name} has {seen}; {wanted}",
@@ -147,7 +149,7 @@ def _uplinks(used: _Used, inventory: Inventory) -> Iterator[Finding]:
         )
 
 
-def _vlans(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
+def _vlans(placement: Placement, inventory: Inventory) -> Iterator[Diagnostic]:
     """Yield that nodes' fast NICs are on different VLANs: they reach each other through a router, or not at all."""
     found: dict[int, set[str]] = {}
     for node_placement in placement.placements:
@@ -156,7 +158,8 @@ def _vlans(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
                 found.setdefault(network.vlan, set()).add(network.name)
     if len(found) > 1:
         texts = (f"{_quote(tuple(sorted(names)))} on VLAN {vlan}" for vlan, names in sorted(found.items()))
-        yield Finding(
+        yield Diagnostic(
+            severity=Severity.INFO,
             code="network.vlans",
             target="nic.port_group",
             message=f"the nodes' fast NICs are on different VLANs: {', '.join(texts)}",
@@ -164,7 +167,7 @@ def _vlans(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
         )
 
 
-def _ports(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
+def _ports(placement: Placement, inventory: Inventory) -> Iterator[Diagnostic]:
     """Yield port groups that have fewer free ports than new VMs are to be connected to, and make no more."""
     new = [each for each in placement.placements if each.existing is None]
     refs = (_find_network(want) for each in new for want in each.target.devices)
@@ -173,7 +176,8 @@ def _ports(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
         needed = wanted[network.ref]
         if network.ports is not None and network.free_ports is not None and needed > network.free_ports:
             enough = network.ports + needed - network.free_ports
-            yield Finding(
+            yield Diagnostic(
+                severity=Severity.INFO,
                 code="network.ports",
                 target=network.name,
                 message=f"{network.free_ports} of its {network.ports} ports are free, and new VMs need {needed}",
@@ -189,7 +193,7 @@ def _find_network(want: WantedDevice) -> NetworkRef | None:
     return None
 
 
-def _drivers(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[Finding]:
+def _drivers(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[Diagnostic]:
     """Yield the nodes' hosts whose NIC drivers are not set up as the file wants it.
 
     A NIC that is handed to its VM whole is the guest's: the host's driver does not run it. What the plan itself is to

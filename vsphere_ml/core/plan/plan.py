@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.plan.changes import interrupts
 
 if TYPE_CHECKING:
@@ -14,23 +15,6 @@ if TYPE_CHECKING:
     from vsphere_ml.core.hosts.host_plan import HostPlan
     from vsphere_ml.core.model.placement import NodePlacement
     from vsphere_ml.core.plan.changes import Change
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """Something that no change of ours can mend; says what a person can do.
-
-    `drift` is what makes the site another one than the file describes; all else is only worth a look. A `degraded`
-    node runs and is not what it was set up to be, so no command calls it done.
-    """
-
-    code: str  # stable: placement.gpu-elsewhere, vm.unmanaged, …
-    target: str
-    message: str
-    hint: str = ""
-    drift: bool = False
-    degraded: bool = False
-    flags: tuple[str, ...] = ()  # options of the command with which it would be no refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,20 +33,22 @@ class Plan:
     hosts: tuple[HostPlan, ...] = ()  # made ready before the first stage, in the order of their names
     placements: tuple[NodePlacement, ...] = ()
     notes: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    diagnostics: tuple[
+        Diagnostic, ...
+    ] = ()  # ERROR: a node is not what it was set up for; WARNING: the site differs; INFO
 
     def __bool__(self) -> bool:
         return any(self.hosts) or any(stage.changes for stage in self.stages)
 
     @property
-    def drift(self) -> tuple[Finding, ...]:
+    def drift(self) -> tuple[Diagnostic, ...]:
         """In what the site differs from the file and stays so when the plan is carried out."""
-        return tuple(each for each in self.findings if each.drift)
+        return tuple(each for each in self.diagnostics if each.severity is not Severity.INFO)
 
     @property
-    def degraded(self) -> tuple[Finding, ...]:
+    def degraded(self) -> tuple[Diagnostic, ...]:
         """The nodes that run on other devices than they were set up for."""
-        return tuple(each for each in self.findings if each.degraded)
+        return tuple(each for each in self.diagnostics if each.severity is Severity.ERROR)
 
     @property
     def changes(self) -> Iterator[Change]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.marks import LOCK_FOLDER, cut_short, is_marked, node_of
 from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.core.placement.resolve import folder_path
 from vsphere_ml.core.plan.anti_affinity import rule_name
 from vsphere_ml.core.plan.changes import DeleteFolder, DeleteRule, DeleteVm, PowerOff
-from vsphere_ml.core.plan.plan import Finding, Plan, Stage
+from vsphere_ml.core.plan.plan import Plan, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -38,7 +39,7 @@ def plan_destroy(wanted: ClusterSpec | str, inventory: Inventory, *, only: Colle
     )
     return Plan(
         stages=tuple(Stage(title=title, changes=tuple(changes)) for title, changes in stages if changes),
-        findings=(
+        diagnostics=(
             *_copies(cluster, inventory),
             *([] if only else _find_folders_not_empty(cluster, inventory, going, leaving)),
         ),
@@ -95,7 +96,7 @@ def _folders(cluster: str, inventory: Inventory, going: Sequence[Vm]) -> Iterato
 
 def _find_folders_not_empty(
     cluster: str, inventory: Inventory, going: Sequence[Vm], leaving: Sequence[DeleteFolder]
-) -> Iterator[Finding]:
+) -> Iterator[Diagnostic]:
     """Yield our folders that stay because of what others have put into them."""
     gone, paths = {vm.ref for vm in going}, {each.path for each in leaving}
     for folder in inventory.folders:
@@ -105,7 +106,8 @@ def _find_folders_not_empty(
         below = (each for each in inventory.folders if each.path.rpartition("/")[0] == folder.path)
         held += [f"folder {each.path}" for each in below if each.path and each.cluster_mark != cluster]
         if held:
-            yield Finding(
+            yield Diagnostic(
+                severity=Severity.INFO,
                 code="folder.not-empty",
                 target=f"folder {folder.path}",
                 message=f"stays, for it holds what vsml did not make: {', '.join(sorted(held))}",
@@ -113,10 +115,11 @@ def _find_folders_not_empty(
             )
 
 
-def _copies(cluster: str, inventory: Inventory) -> Iterator[Finding]:
+def _copies(cluster: str, inventory: Inventory) -> Iterator[Diagnostic]:
     for vm in inventory.vms:
         if is_marked(vm, cluster) and node_of(vm) != vm.name:
-            yield Finding(
+            yield Diagnostic(
+                severity=Severity.INFO,
                 code="vm.not-in-file",
                 target=vm.name,
                 message=f"carries the mark of node {node_of(vm)} under another name, and is left alone",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.plan.changes import MoveToFolder, MoveToPool
-from vsphere_ml.core.plan.plan import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,38 +34,35 @@ def moves(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iter
 
 def find_misplaced(
     spec: ClusterSpec, placement: NodePlacement, resolved: ResolvedSite, inventory: Inventory
-) -> Iterator[Finding]:
+) -> Iterator[Diagnostic]:
     """Yield where a standing VM lies elsewhere than a new one would, and is not moved."""
     if placement.existing is None:
         return
     node = placement.node.name
     if spec.location.folder is None and (folder := _other_folder(placement.existing, resolved, inventory)) is not None:
-        yield Finding(
+        yield Diagnostic(
             code="vm.other-folder",
             target=node,
             message=f"is in folder {folder}, and the file names none",
             hint=f'set location.folder = "{folder}"',
-            drift=True,
         )
     if spec.location.pool is None and (pool := _other_pool(placement.existing, resolved)) is not None:
-        yield Finding(
+        yield Diagnostic(
             code="vm.other-pool",
             target=node,
             message=f"is in resource pool {pool}, and the file names none",
             hint=f'set location.pool = "{pool}"',
-            drift=True,
         )
     settings = placement.existing.settings
     store = settings.datastore if settings else None
     if store is not None and store != resolved.datastore.ref:
         there = next((each.name for each in inventory.datastores if each.ref == store), store)
-        yield Finding(
+        yield Diagnostic(
             code="vm.other-datastore",
             target=node,
             message=f"its disk is on datastore {there}, {resolved.datastore.name} wanted; vsml moves no disks",
             hint=f"`govc vm.migrate -ds {resolved.datastore.name} {node}` while it is off, "
             f'or set location.datastore = "{there}"',
-            drift=True,
         )
 
 

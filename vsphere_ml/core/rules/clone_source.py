@@ -55,9 +55,9 @@ def _refuse_guest(source: Vm, spec: ClusterSpec) -> None:
     broken = check.of_source(source, spec)
     if broken:
         raise NotPossible(
-            f"`{source.name}`: {broken[0].words}",
+            f"`{source.name}`: {broken[0].message}",
             code="source.guest",
             target=source.name,
-            details=tuple(f"{', '.join(each.nodes)}: {each.words} (rule {each.rule})" for each in broken),
-            hint=f"set source.template to a template of another guest; `vsml rules why {broken[0].rule}`",
+            details=tuple(f"{each} (rule {each.code})" for each in broken),
+            hint=f"set source.template to a template of another guest; `vsml rules why {broken[0].code}`",
         )

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from vsphere_ml.core.diagnostics import Severity
     from vsphere_ml.core.model.inventory import Host
     from vsphere_ml.core.model.placement import NodePlacement
     from vsphere_ml.core.model.spec import ClusterSpec, NodeSpec
     from vsphere_ml.core.nodes.requirements import NodeRequirements
     from vsphere_ml.core.rules.reasons import Reason
-
-
-class Severity(StrEnum):
-    """ERROR is refused, WARNING is told with every plan, INFO when a file is checked."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    INFO = "info"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +51,8 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleViolation:
-    """A rule that is broken, by whom, and in words how."""
+    """A rule that one node breaks by itself, in words how, and the key of its table that says so."""
 
     rule: str
-    severity: Severity
-    nodes: tuple[str, ...]
     words: str
-    key: tuple[str, ...] = field(default=(), compare=False)
+    key: tuple[str, ...] = ()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.core.rules import by_host, by_placement, by_source, by_spec
-from vsphere_ml.core.rules.rule import Rule, Severity
+from vsphere_ml.core.rules.rule import Rule
 
 _ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 _PASSED_OVER = "hosts that break it are passed over, each with the reason"

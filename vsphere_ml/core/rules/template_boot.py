@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.model.spec import FirstBootBy
-from vsphere_ml.core.rules.template_facts import TemplateFact, TemplateVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.guest import CommandAnswer
     from vsphere_ml.core.model.spec import ClusterSpec
 
-READY, MISSING, UNKNOWN = TemplateVerdict.READY, TemplateVerdict.MISSING, TemplateVerdict.UNKNOWN
+READY, MISSING, UNKNOWN = Severity.OK, Severity.ERROR, Severity.UNKNOWN
 _ROOT = "findmnt -nvo SOURCE /"
 PROBES: Mapping[str, str] = MappingProxyType(
     {
@@ -30,7 +30,7 @@ PROBES: Mapping[str, str] = MappingProxyType(
 )
 
 
-def booted_facts(seen: Mapping[str, CommandAnswer], node: str, spec: ClusterSpec) -> tuple[TemplateFact, ...]:
+def booted_facts(seen: Mapping[str, CommandAnswer], node: str, spec: ClusterSpec) -> tuple[Diagnostic, ...]:
     """Return what the answers to `PROBES` of a clone say, whose first boot data calls it `node`."""
     facts = [_answers(), _tools(seen["tools"]), _efi(seen["efi"]), _root(seen["root"], seen["growpart"])]
     if spec.guest.first_boot is not FirstBootBy.NONE:
@@ -40,49 +40,49 @@ def booted_facts(seen: Mapping[str, CommandAnswer], node: str, spec: ClusterSpec
     return tuple(facts)
 
 
-def silent_facts(error: VsmlError) -> tuple[TemplateFact, ...]:
+def silent_facts(error: VsmlError) -> tuple[Diagnostic, ...]:
     """Return what is known of a clone that could not be entered."""
-    return (TemplateFact(name="answers by SSH", verdict=MISSING, observed=error.message, hint=error.hint),)
+    return (Diagnostic(target="answers by SSH", severity=MISSING, message=error.message, hint=error.hint),)
 
 
-def combine(known: tuple[TemplateFact, ...], booted: tuple[TemplateFact, ...]) -> tuple[TemplateFact, ...]:
+def combine(known: tuple[Diagnostic, ...], booted: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
     """Return all facts, those of a boot in the place of what vCenter knows of the same."""
-    by_boot = {fact.name: fact for fact in booted}
-    return (*(by_boot.pop(fact.name, fact) for fact in known), *by_boot.values())
+    by_boot = {fact.target: fact for fact in booted}
+    return (*(by_boot.pop(fact.target, fact) for fact in known), *by_boot.values())
 
 
-def _answers() -> TemplateFact:
-    return TemplateFact(name="answers by SSH", verdict=READY, observed="the clone was entered")
+def _answers() -> Diagnostic:
+    return Diagnostic(target="answers by SSH", severity=READY, message="the clone was entered")
 
 
-def _first_boot(answer: CommandAnswer, node: str) -> TemplateFact:
+def _first_boot(answer: CommandAnswer, node: str) -> Diagnostic:
     """Judge by the name that the guest was told: what reads the data differs from system to system."""
     right = answer.text.partition(".")[0] == node
-    return TemplateFact(
-        name="cloud-init's VMware datasource",
-        verdict=READY if right else MISSING,
-        observed=f"the clone calls itself {answer.text or 'nothing'}; its first boot data says {node}",
+    return Diagnostic(
+        target="cloud-init's VMware datasource",
+        severity=READY if right else MISSING,
+        message=f"the clone calls itself {answer.text or 'nothing'}; its first boot data says {node}",
         hint=""
         if right
         else "in the template: `datasource_list: [VMware]` in /etc/cloud/cloud.cfg.d; `cloud-init clean`",
     )
 
 
-def _tools(answer: CommandAnswer) -> TemplateFact:
-    return TemplateFact(
-        name="VMware Tools",
-        verdict=READY if answer.ok else MISSING,
-        observed="they answer" if answer.ok else "vmtoolsd does not run",
+def _tools(answer: CommandAnswer) -> Diagnostic:
+    return Diagnostic(
+        target="VMware Tools",
+        severity=READY if answer.ok else MISSING,
+        message="they answer" if answer.ok else "vmtoolsd does not run",
         hint="" if answer.ok else "in the template: `apt-get install open-vm-tools`",
     )
 
 
-def _efi(answer: CommandAnswer) -> TemplateFact:
+def _efi(answer: CommandAnswer) -> Diagnostic:
     observed = "its kernel was started by EFI" if answer.ok else "its kernel tells of no EFI"
-    return TemplateFact(name="EFI in the guest", verdict=READY if answer.ok else UNKNOWN, observed=observed)
+    return Diagnostic(target="EFI in the guest", severity=READY if answer.ok else UNKNOWN, message=observed)
 
 
-def _root(answer: CommandAnswer, growpart: CommandAnswer) -> TemplateFact:
+def _root(answer: CommandAnswer, growpart: CommandAnswer) -> Diagnostic:
     """Judge whether cloud-init grows the root file system: a partition, by growpart (cloud-init, module growpart)."""
     kind, _, device = answer.text.partition("\n")
     if not answer.ok:
@@ -95,18 +95,18 @@ def _root(answer: CommandAnswer, growpart: CommandAnswer) -> TemplateFact:
         hint = "in the template: `apt-get install cloud-guest-utils`"
     else:
         verdict, observed, hint = READY, f"/ is on {device}, a partition", ""
-    return TemplateFact(name="root file system that grows", verdict=verdict, observed=observed, hint=hint)
+    return Diagnostic(target="root file system that grows", severity=verdict, message=observed, hint=hint)
 
 
-def _headers(there: CommandAnswer, offered: CommandAnswer) -> TemplateFact:
+def _headers(there: CommandAnswer, offered: CommandAnswer) -> Diagnostic:
     folder = there.text
     if there.ok:
-        return TemplateFact(name="kernel headers", verdict=READY, observed=f"{folder} is there")
+        return Diagnostic(target="kernel headers", severity=READY, message=f"{folder} is there")
     if offered.ok:
-        return TemplateFact(name="kernel headers", verdict=READY, observed="not there, and apt offers them")
-    return TemplateFact(
-        name="kernel headers",
-        verdict=MISSING,
-        observed=f"{folder} is not there, and apt offers no package",
+        return Diagnostic(target="kernel headers", severity=READY, message="not there, and apt offers them")
+    return Diagnostic(
+        target="kernel headers",
+        severity=MISSING,
+        message=f"{folder} is not there, and apt offers no package",
         hint="in the template: `apt-get update && apt-get install linux-headers-$(uname -r)`, or a kernel that apt has",
     )

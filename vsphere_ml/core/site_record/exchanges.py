@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
 from vsphere_ml.core.bounded_file import read_bytes
-from vsphere_ml.core.errors import ConfigError, Problem
+from vsphere_ml.core.diagnostics import Diagnostic, mistake
+from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.site_record.redact_soap import name_method
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def _mistakes(folder: Path, manifest: dict[str, Any]) -> Iterator[Problem]:
+def _mistakes(folder: Path, manifest: dict[str, Any]) -> Iterator[Diagnostic]:
     file = folder / MANIFEST
     for key in sorted(_KEYS - manifest.keys()):
         yield _problem(file, "is missing", key)
@@ -140,11 +141,11 @@ def _mistakes(folder: Path, manifest: dict[str, Any]) -> Iterator[Problem]:
             yield _problem(folder / path, "is not there")
 
 
-def _problem(file: Path, message: str, key: str = "") -> Problem:
-    return Problem(file=str(file), line=None, key=key, message=message)
+def _problem(file: Path, message: str, key: str = "") -> Diagnostic:
+    return mistake(str(file), None, message, key=key)
 
 
-def _invalid_record(folder: Path, problems: list[Problem]) -> ConfigError:
+def _invalid_record(folder: Path, problems: list[Diagnostic]) -> ConfigError:
     return ConfigError(
         "the folder is no site record, or not a whole one",
         problems=tuple(problems),

@@ -13,11 +13,12 @@ from vsphere_ml.bench.launch.events import ProcessesEnded, ProcessesLeft
 from vsphere_ml.bench.launch.launchers import launch as launched
 from vsphere_ml.bench.model import rank_log
 from vsphere_ml.bench.model.job import Job, Tools
-from vsphere_ml.bench.model.record import Diagnostic, Workload
+from vsphere_ml.bench.model.record import Workload
 from vsphere_ml.bench.probe import link_tools, nccl_tests, survey
 from vsphere_ml.bench.proof import evidence, ranks
 from vsphere_ml.bench.proof.launch_context import LaunchContext, MeasuredLinks, Origin
 from vsphere_ml.bench.records import store
+from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import BenchError, GuestError, NotPossible, VsmlError
 from vsphere_ml.flows.bench.watch import Enough, JobEnded, Watch
 

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from vsphere_ml.bench.launch.matrix import BenchSpec
-    from vsphere_ml.bench.model.record import Configuration, Diagnostic, LinkResult
+    from vsphere_ml.bench.model.record import Configuration, LinkResult
     from vsphere_ml.bench.probe.perftest import End
+    from vsphere_ml.core.diagnostics import Diagnostic
     from vsphere_ml.core.model.guest import Peer, Shell
     from vsphere_ml.flows.bench.launch import BenchSession
 

@@ -11,12 +11,13 @@ from vsphere_ml.bench.analysis.metric import metric
 from vsphere_ml.bench.launch import matrix
 from vsphere_ml.bench.launch.events import Launching, LaunchSkipped, Measured, Planning, PrecisionReached
 from vsphere_ml.bench.launch.matrix import is_same_configuration
-from vsphere_ml.bench.model.record import Cluster, Diagnostic, Outcome, Workload
+from vsphere_ml.bench.model.record import Cluster, Outcome, Workload
 from vsphere_ml.bench.probe import link_tools, survey
 from vsphere_ml.bench.probe.machines import machines
 from vsphere_ml.bench.proof.launch_context import MeasuredLinks
 from vsphere_ml.bench.records import resume, store
 from vsphere_ml.bench.stats.stop import Stop, launches_suffice
+from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import BenchError, GuestError, NotPossible, VsmlError, VSphereError
 from vsphere_ml.core.model.guest import Peer
 from vsphere_ml.flows.bench.launch import (

@@ -99,7 +99,7 @@ def plan(
     made = _with_deletions(diff(spec, placement, inventory, first_boots), spec, inventory)
     refuse_impossible(spec, placement, made, inventory)
     return PlacedPlan(
-        plan=replace(made, hosts=hosts, findings=(*made.findings, *findings)),
+        plan=replace(made, hosts=hosts, diagnostics=(*made.diagnostics, *findings)),
         inventory=inventory,
         solution=solution,
         first_boots=first_boots or {},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.plan.changes import DeleteVm, PowerOn, subject
 from vsphere_ml.core.plan.describe import describe, drift_in, is_off, object_name
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.errors import VsmlError
     from vsphere_ml.core.model.placement import NodePlacement
     from vsphere_ml.core.plan.outcome import Outcome
-    from vsphere_ml.core.plan.plan import Finding, Plan
+    from vsphere_ml.core.plan.plan import Plan
     from vsphere_ml.flows.guests.configure import Configured
     from vsphere_ml.flows.hosts.host_apply import HostOutcome
 
@@ -69,13 +70,13 @@ class Report:
         return self.pending.notes or self.plan.notes
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
-        return self.pending.findings if self.applied else self.plan.findings
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return self.pending.diagnostics if self.applied else self.plan.diagnostics
 
     @property
-    def drift(self) -> tuple[Finding, ...]:
+    def drift(self) -> tuple[Diagnostic, ...]:
         """In what the site still differs from the file, without a change of vsml that would mend it."""
-        return tuple(each for each in self.findings if each.drift)
+        return tuple(each for each in self.diagnostics if each.severity is not Severity.INFO)
 
     @property
     def off(self) -> tuple[str, ...]:
@@ -104,7 +105,7 @@ class Report:
         return bool(self.pending or self.placement_error is not None or self.failed)
 
     @property
-    def degraded(self) -> tuple[Finding, ...]:
+    def degraded(self) -> tuple[Diagnostic, ...]:
         """The nodes that run on other devices than they were set up for."""
         return self.pending.degraded
 
@@ -139,7 +140,7 @@ class Report:
             code="provision.degraded",
             target=self.degraded[0].target,
             hint=self.degraded[0].hint,
-            details=tuple(f"{each.target}: {each.message}" for each in self.degraded),
+            details=tuple(map(str, self.degraded)),
         )
 
     def _reasons(self) -> dict[str, list[str]]:

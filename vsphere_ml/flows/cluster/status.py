@@ -17,11 +17,12 @@ from vsphere_ml.flows.cluster.plan import compare, read_site
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from vsphere_ml.core.diagnostics import Diagnostic
     from vsphere_ml.core.errors import VsmlError
     from vsphere_ml.core.model.inventory import Inventory, PciAddress, RunningTask, Vm
     from vsphere_ml.core.model.placement import NodePlacement
     from vsphere_ml.core.model.spec import ClusterSpec
-    from vsphere_ml.core.plan.plan import Finding, Plan
+    from vsphere_ml.core.plan.plan import Plan
     from vsphere_ml.flows.run_context import RunContext
 
 
@@ -76,8 +77,8 @@ class Status:
         return not self.pending and self.placement_error is None and not self.pending.drift
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
-        return self.pending.findings
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return self.pending.diagnostics
 
 
 def status(run: RunContext) -> Status:
@@ -113,7 +114,7 @@ def _drop_renamed_findings(spec: ClusterSpec, plan: Plan, inventory: Inventory) 
     ours = [vm for vm in inventory.vms if is_marked(vm, spec.name)]
     missing = names - {vm.name for vm in ours}
     renamed = {vm.name for vm in ours if node_of(vm) in missing}
-    return replace(plan, findings=tuple(each for each in plan.findings if each.target not in renamed))
+    return replace(plan, diagnostics=tuple(each for each in plan.diagnostics if each.target not in renamed))
 
 
 def _node_status(spec: ClusterSpec, name: str, inventory: Inventory, plan: Plan) -> NodeStatus:

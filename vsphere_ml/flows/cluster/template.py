@@ -17,15 +17,15 @@ from vsphere_ml.flows.guests import boot
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from vsphere_ml.core.diagnostics import Diagnostic
     from vsphere_ml.core.model.guest import CommandAnswer, Shell
     from vsphere_ml.core.model.spec import ClusterSpec
-    from vsphere_ml.core.rules.template_facts import TemplateFact
     from vsphere_ml.flows.cluster.proposal import GuestConfig, Proposal
     from vsphere_ml.flows.guests.guests import GuestPhase
     from vsphere_ml.flows.run_context import RunContext
 
 
-def check_template(run: RunContext) -> tuple[TemplateFact, ...]:
+def check_template(run: RunContext) -> tuple[Diagnostic, ...]:
     """Return what is known of the template. Raises NotPossible `site.not-found` where there is none of that name."""
     inventory = read_site(run, why="first", devices=False)
     return template_facts(find_source(run.spec, inventory), run.spec)
@@ -40,7 +40,7 @@ def trial_spec(spec: ClusterSpec) -> ClusterSpec:
 
 def boot_template(
     run: RunContext, phase: GuestPhase, *, first: str, approve: Callable[[Proposal], bool], given: GuestConfig
-) -> tuple[TemplateFact, ...]:
+) -> tuple[Diagnostic, ...]:
     """Return what one boot of a clone tells; the clone is deleted again, whatever became of it.
 
     `first` is the node whose place and address the clone takes. NotPossible `source.node-exists` when its VM is there
@@ -63,7 +63,7 @@ def boot_template(
         destroy(run, approve=lambda _: True)
 
 
-def _ask(run: RunContext, phase: GuestPhase) -> tuple[TemplateFact, ...]:
+def _ask(run: RunContext, phase: GuestPhase) -> tuple[Diagnostic, ...]:
     def ask(shell: Shell) -> Mapping[str, CommandAnswer]:
         return shell.ask(PROBES)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.flows.guests import boot
 from vsphere_ml.flows.guests import guests as of_guests
 from vsphere_ml.guest.events import GuestEnded
 from vsphere_ml.guest.facts import wanted
-from vsphere_ml.guest.facts.judge import FactVerdict
 from vsphere_ml.guest.facts.verify import verify as ask
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Verified:
     @property
     def failing(self) -> tuple[Evidence, ...]:
         """Return the facts for which this is a failure."""
-        return tuple(each for each in self.evidence if self._fails(each.verdict))
+        return tuple(each for each in self.evidence if self._fails(each.severity))
 
     @property
     def error(self) -> GuestError | None:
@@ -48,13 +48,13 @@ class Verified:
             hint="`vsml configure` provides what its playbooks say, and `vsml enable-ats` ATS; "
             "`vsml verify -v` has the command that shows each fact again",
             details=(
-                *(f"{each.node}: {each.fact}: {each.evidence}" for each in self.failing),
+                *(f"{each.target}: {each.fact}: {each.message}" for each in self.failing),
                 *(error.message for error in self.errors.values()),
             ),
         )
 
-    def _fails(self, verdict: FactVerdict) -> bool:
-        return verdict is not FactVerdict.OK if self.strict else verdict is FactVerdict.FAILED
+    def _fails(self, severity: Severity) -> bool:
+        return severity is not Severity.OK if self.strict else severity is Severity.ERROR
 
 
 def verify(run: RunContext, phase: GuestPhase, *, only: Collection[str] = (), strict: bool = False) -> Verified:
@@ -84,5 +84,5 @@ def verify(run: RunContext, phase: GuestPhase, *, only: Collection[str] = (), st
 
 
 def _count_facts(node: str, evidence: tuple[Evidence, ...]) -> GuestEnded:
-    right = sum(each.verdict is FactVerdict.OK for each in evidence)
+    right = sum(each.severity is Severity.OK for each in evidence)
     return GuestEnded(node=node, summary=f"{right} of {len(evidence)} facts are as they should be")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
+from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.tools import nvidia_smi
 from vsphere_ml.core.units import parse_integer
@@ -20,14 +20,7 @@ if TYPE_CHECKING:
     from vsphere_ml.guest.steps.network.roce import NetplanRoce
 
 
-class FactVerdict(StrEnum):
-    OK = "ok"
-    WARNING = "warning"  # training runs all the same, and less well
-    FAILED = "failed"
-    UNKNOWN = "unknown"  # nothing answered, or nothing says what would be right
-
-
-Judgement: TypeAlias = "tuple[FactVerdict, str]"
+Judgement: TypeAlias = "tuple[Severity, str]"
 
 NEAR = ("NV", "PIX", "PXB", "PHB")
 _PATH_MTUS = (4096, 2048, 1024, 512, 256)
@@ -53,14 +46,14 @@ def branch(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
         return _silent(answer, "nvidia-smi")
     there = answer.text.partition("\n")[0]
     if facts.vgpu_manager is None:
-        return FactVerdict.UNKNOWN, f"driver {there}; the host's vGPU manager could not be read"
+        return Severity.UNKNOWN, f"driver {there}; the host's vGPU manager could not be read"
     both = f"driver {there}, vGPU manager {facts.vgpu_manager}"
     return _when(driver.runs_under(there, facts.vgpu_manager), both, f"{both}: this driver does not run under it")
 
 
 def licence(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     if not answer.text:
-        return FactVerdict.UNKNOWN, "the driver says nothing of a licence"
+        return Severity.UNKNOWN, "the driver says nothing of a licence"
     return _when(licences.is_licensed(answer), licences.state(answer))
 
 
@@ -70,10 +63,8 @@ def ecc(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     rows = [[cell.strip() for cell in line.split(",")] for line in answer.text.splitlines()]
     shown = "; ".join(f"ECC {', '.join(row)} uncorrected" for row in rows)
     if any(parse_integer(row[-1]) for row in rows):
-        return FactVerdict.FAILED, shown
-    return (
-        FactVerdict.OK if rows and all(row[0] == "Enabled" for row in rows) else FactVerdict.UNKNOWN
-    ), shown or "no GPU"
+        return Severity.ERROR, shown
+    return (Severity.OK if rows and all(row[0] == "Enabled" for row in rows) else Severity.UNKNOWN), shown or "no GPU"
 
 
 def clocks(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
@@ -82,19 +73,19 @@ def clocks(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
         return _silent(answer, "nvidia-smi")
     found = all("N/A" not in line and "MHz" in line for line in answer.text.splitlines())
     shown = "; ".join(line.replace(", ", " of ") for line in answer.text.splitlines())
-    return (FactVerdict.OK if found and shown else FactVerdict.UNKNOWN), shown or "no GPU"
+    return (Severity.OK if found and shown else Severity.UNKNOWN), shown or "no GPU"
 
 
 def distance(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     """Judge nvidia-smi's matrix. A guest's PCI topology is virtual, so far apart there need not be so on the host."""
     found = [link for link in nvidia_smi.parse_topology(answer.out) if link.to_nic]
     if not found:
-        return FactVerdict.UNKNOWN, "nvidia-smi names no NIC beside the GPUs"
+        return Severity.UNKNOWN, "nvidia-smi names no NIC beside the GPUs"
     shown = _list_paths(found)
     near = {link.gpu for link in found if link.kind.startswith(NEAR)}
     if near == {link.gpu for link in found}:
-        return FactVerdict.OK, shown
-    return FactVerdict.UNKNOWN, f"{shown}; this is the VM's own topology, compare it with the host's"
+        return Severity.OK, shown
+    return Severity.UNKNOWN, f"{shown}; this is the VM's own topology, compare it with the host's"
 
 
 def nvlink(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
@@ -115,16 +106,16 @@ def gpudirect(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     loaded = any(line.startswith("nvidia_peermem ") for line in lines)
     said = [line for line in lines if not line.startswith("nvidia_peermem ")]
     if len(said) < 2:  # noqa: PLR2004 - kernel and licence
-        return FactVerdict.UNKNOWN, "there is no NVIDIA kernel module"
+        return Severity.UNKNOWN, "there is no NVIDIA kernel module"
     method = direct.gpudirect_method({"kernel": CommandAnswer(0, said[0]), "licence": CommandAnswer(0, said[1])})
     if method.dma_buf:
-        return FactVerdict.OK, f"DMA-BUF: {method.reason}"
+        return Severity.OK, f"DMA-BUF: {method.reason}"
     return _when(loaded, f"nvidia-peermem: {method.reason}", f"nvidia-peermem is not loaded; {method.reason}")
 
 
 def container(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
     if not answer.ok:
-        return FactVerdict.FAILED, _last_line(answer) or "no answer"
+        return Severity.ERROR, _last_line(answer) or "no answer"
     count = sum(line.startswith("GPU ") for line in answer.text.splitlines())
     return _when(count == facts.gpus, f"{count} of {facts.gpus} GPUs")
 
@@ -132,12 +123,12 @@ def container(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
 def ats(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     """Judge what lspci shows. Without ATS a VM's GPUDirect RDMA works below its best (NCCL's troubleshooting guide)."""
     if "not found" in answer.err:
-        return FactVerdict.UNKNOWN, _last_line(answer)
+        return Severity.UNKNOWN, _last_line(answer)
     lines = [line.strip() for line in answer.text.splitlines()]
     if lines and all("Enable+" in line for line in lines):
-        return FactVerdict.OK, "; ".join(lines)
+        return Severity.OK, "; ".join(lines)
     shown = "; ".join(lines) or "no NIC shows the capability"
-    return FactVerdict.WARNING, f"{shown}: not enabled, so GPUDirect RDMA does not reach its best"
+    return Severity.WARNING, f"{shown}: not enabled, so GPUDirect RDMA does not reach its best"
 
 
 def rdma_device(answer: CommandAnswer, _facts: GuestFacts, *, mtu: int) -> Judgement:
@@ -160,7 +151,7 @@ def roce_interface(
     """Judge MTU and address of a fast NIC's interface; `nic` is what is known of one after the first."""
     link = rdma.link(answer)
     if not link.name:
-        return FactVerdict.FAILED, _last_line(answer) or "there is no RoCE interface"
+        return Severity.ERROR, _last_line(answer) or "there is no RoCE interface"
     shown = f"{link.name}, MTU {link.mtu}, {', '.join(link.addresses) or 'no IPv4 address'}"
     wrong = roce.wrong(link, nic or facts)
     return _when(wrong is None, shown, f"{shown}; {wrong}")
@@ -169,7 +160,7 @@ def roce_interface(
 def gid(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
     best = rdma.best(answer, facts)
     if best is None:
-        return FactVerdict.FAILED, "there is no GID of RoCE v2 with an IPv4 address"
+        return Severity.ERROR, "there is no GID of RoCE v2 with an IPv4 address"
     own = (rdma.own_address(facts) or best.address).partition("/")[0]
     shown = f"index {best.index} of {best.device} on {best.interface}, RoCE v2, {best.address}"
     return _when(best.address == own, shown, f"{shown}; the node's own address is {own}")
@@ -177,7 +168,7 @@ def gid(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
 
 def memlock(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     limit = answer.text
-    return _when(limit == "unlimited", limit) if limit else (FactVerdict.UNKNOWN, "no answer")
+    return _when(limit == "unlimited", limit) if limit else (Severity.UNKNOWN, "no answer")
 
 
 def time(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
@@ -217,7 +208,7 @@ def _list_paths(candidates: Sequence[nvidia_smi.GpuLink]) -> str:
 
 def _silent(answer: CommandAnswer, program: str) -> Judgement:
     # nvidia-smi says on its standard output why it fails; advice may follow in further lines.
-    return FactVerdict.FAILED, answer.text.partition("\n")[0] or _last_line(answer) or f"{program} does not answer"
+    return Severity.ERROR, answer.text.partition("\n")[0] or _last_line(answer) or f"{program} does not answer"
 
 
 def _last_line(answer: CommandAnswer) -> str:
@@ -226,4 +217,4 @@ def _last_line(answer: CommandAnswer) -> str:
 
 
 def _when(right: bool, shown: str, wrong: str = "") -> Judgement:  # noqa: FBT001 - what is judged
-    return (FactVerdict.OK, shown) if right else (FactVerdict.FAILED, wrong or shown)
+    return (Severity.OK, shown) if right else (Severity.ERROR, wrong or shown)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.nodes.container import command_in_container
 from vsphere_ml.core.tools import nvidia_smi
 from vsphere_ml.guest.facts import judge
@@ -17,19 +18,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Probe
-    from vsphere_ml.guest.facts.judge import FactVerdict, Judgement
+    from vsphere_ml.guest.facts.judge import Judgement
     from vsphere_ml.guest.facts.wanted import Wanted
     from vsphere_ml.guest.steps.mpi.containers import ContainerSshd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """One fact of one node: how it stands, what was seen, and what to type in the guest to see it again."""
+class Evidence(Diagnostic):
+    """One fact of one node: how it is, what was seen, and what to type in the guest to see it again.
 
-    node: str
+    OK, ERROR, WARNING where training runs all the same and less well, or UNKNOWN where nothing answered, or nothing
+    says what would be right.
+    """
+
     fact: str
-    verdict: FactVerdict
-    evidence: str
     command: str
     lab: bool = False  # seen on a stand-in, so it says nothing about hardware
 
@@ -49,12 +51,12 @@ def verify(probe: Probe, facts: GuestFacts, wanted: Wanted) -> tuple[Evidence, .
 
 
 def _evidence(fact: _Fact, answer: CommandAnswer, facts: GuestFacts) -> Evidence:
-    verdict, evidence = fact.judge(answer, facts)
+    severity, evidence = fact.judge(answer, facts)
     return Evidence(
-        node=facts.name,
+        target=facts.name,
         fact=fact.name,
-        verdict=verdict,
-        evidence=f"lab: {evidence}" if facts.lab else evidence,
+        severity=severity,
+        message=f"lab: {evidence}" if facts.lab else evidence,
         command=fact.command,
         lab=facts.lab,
     )

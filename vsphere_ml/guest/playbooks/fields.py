@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from typing import Self
 
-    from vsphere_ml.core.errors import Problem
+    from vsphere_ml.core.diagnostics import Diagnostic
+
 
 SHA256 = re.compile(r"([0-9a-f]{64})?")
 _DATASTORE = re.compile(r"\[[^\]]+\] ?\S.*")
@@ -19,7 +20,7 @@ _DATASTORE = re.compile(r"\[[^\]]+\] ?\S.*")
 class Wrong(ValueError):  # noqa: N818 - reads as what it says
     """A field that cannot be meant so: which one, why, and what would be right; or what is wrong in its template."""
 
-    def __init__(self, field: str, message: str, hint: str = "", problems: tuple[Problem, ...] = ()) -> None:
+    def __init__(self, field: str, message: str, hint: str = "", problems: tuple[Diagnostic, ...] = ()) -> None:
         super().__init__(message)
         self.field = field
         self.message = message

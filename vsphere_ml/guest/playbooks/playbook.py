@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from vsphere_ml import shipped
 from vsphere_ml.core import toml
 from vsphere_ml.core.bounded_file import read_bytes
-from vsphere_ml.core.errors import ConfigError, Problem
+from vsphere_ml.core.diagnostics import Diagnostic, mistake
+from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.guest import Playbook
 from vsphere_ml.core.plan.describe import clip
 from vsphere_ml.guest.playbooks.fields import FileSource, Template, Wrong
@@ -104,9 +105,9 @@ def sources(playbook: Playbook) -> tuple[FileSource, ...]:
     return tuple(dict.fromkeys(each for each in _values(playbook.steps) if isinstance(each, FileSource) and each))
 
 
-def rendering(playbook: Playbook, guests: Iterable[GuestFacts]) -> tuple[Problem, ...]:
+def rendering(playbook: Playbook, guests: Iterable[GuestFacts]) -> tuple[Diagnostic, ...]:
     """Return what is wrong with the playbook's templates when they are rendered for these guests, each told once."""
-    found: dict[Problem, None] = {}
+    found: dict[Diagnostic, None] = {}
     files = [step for step in playbook.steps if isinstance(step, File)]
     for facts in guests:
         for step in files:
@@ -136,12 +137,12 @@ def _values(steps: Iterable[Step]) -> Iterable[object]:
 class _Mistakes:
     file: str
     lines: Mapping[KeyPath, int]
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Diagnostic] = field(default_factory=list)
 
     def add(self, path: KeyPath, message: str, hint: str = "") -> None:
         """Keep a mistake of the playbook itself."""
         shown = "".join(f"[{part}]" if isinstance(part, int) else f".{clip(part)}" for part in path).lstrip(".")
-        self.problems.append(Problem(file=self.file, line=self._line(path), key=shown, message=message, hint=hint))
+        self.problems.append(mistake(self.file, self._line(path), message, key=shown, hint=hint))
 
     def _line(self, path: KeyPath) -> int | None:
         ends = (path[:end] for end in range(len(path), 0, -1))
@@ -159,7 +160,7 @@ def _parse_toml(text: str, file: str) -> dict[str, Any]:
     try:
         return toml.values(text)
     except toml.NotToml as error:
-        problem = Problem(file=file, line=error.line, key="", message=f"is not TOML: {error.why}")
+        problem = mistake(file, error.line, f"is not TOML: {error.why}")
     raise _invalid_error(file, (problem,))
 
 
@@ -167,7 +168,7 @@ def _positions(text: str, file: str, positions: Positions | None) -> Mapping[Key
     try:
         return positions(text) if positions is not None else {}
     except RecursionError:
-        raise _invalid_error(file, (Problem(file=file, line=None, key="", message="is nested too deeply"),)) from None
+        raise _invalid_error(file, (mistake(file, None, "is nested too deeply"),)) from None
 
 
 def _read_about(raw: Mapping[str, Any], mistakes: _Mistakes) -> str:
@@ -238,7 +239,7 @@ def _close(name: str, known: Iterable[str]) -> str:
     return f"did you mean `{found[0]}`?" if found else ""
 
 
-def _invalid_error(file: str, problems: tuple[Problem, ...]) -> ConfigError:
+def _invalid_error(file: str, problems: tuple[Diagnostic, ...]) -> ConfigError:
     count = "a mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
     return ConfigError(f"{file} has {count}", problems=problems, code="playbook.invalid", target=file)
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml import shipped
 from vsphere_ml.core.bounded_file import read_bytes
-from vsphere_ml.core.errors import ConfigError, Problem
+from vsphere_ml.core.diagnostics import Diagnostic, mistake
+from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.plan.describe import clip
 from vsphere_ml.guest.playbooks.fields import Template
 from vsphere_ml.guest.templates import sandbox
@@ -32,9 +33,9 @@ def render(text: str, values: Mapping[str, object], name: str = "template") -> s
         ) from error
 
 
-def _problem(text: str, error: sandbox.Unsuitable, name: str) -> Problem:
+def _problem(text: str, error: sandbox.Unsuitable, name: str) -> Diagnostic:
     file = text.file if isinstance(text, Template) and text.file else name
-    return Problem(file=file, line=error.line, key="", message=clip(error.why, 300))
+    return mistake(file, error.line, clip(error.why, 300))
 
 
 @cache
@@ -56,7 +57,7 @@ def find(name: str, path: Path | None) -> Template | None:
     return None
 
 
-def mistakes(template: Template, known: frozenset[str]) -> tuple[Problem, ...]:
+def mistakes(template: Template, known: frozenset[str]) -> tuple[Diagnostic, ...]:
     """Return what is wrong with a template before it is ever rendered, each with its line."""
     try:
         tree = sandbox.parse_template(template)
@@ -65,12 +66,7 @@ def mistakes(template: Template, known: frozenset[str]) -> tuple[Problem, ...]:
         return (_problem(template, error, "template"),)
     lines = sandbox.lines_of(tree, unknown)
     return tuple(
-        Problem(
-            file=template.file or "template",
-            line=lines.get(name),
-            key="",
-            message=f"wants `{name}`, which nobody gives",
-        )
+        mistake(template.file or "template", lines.get(name), f"wants `{name}`, which nobody gives")
         for name in sorted(unknown, key=lambda name: (lines.get(name, 0), name))
     )
 

@@ -11,11 +11,12 @@ from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine
 from vsphere_ml.bench.analysis.compare import compare
 from vsphere_ml.bench.analysis.metric import metric
-from vsphere_ml.bench.gate.gate import GateCheck, Passed, failure, gate
+from vsphere_ml.bench.gate.gate import GateCheck, failure, gate
 from vsphere_ml.bench.gate.junit import xml
 from vsphere_ml.bench.gate.thresholds import TOLERANCE, Threshold, ThresholdLimits
 from vsphere_ml.bench.model.record import Cluster, LinkResult, Outcome
 from vsphere_ml.bench.stats.verdicts import ComparisonResult
+from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.errors import BenchError, NotPossible
 
 if TYPE_CHECKING:
@@ -150,8 +151,8 @@ def test_training_and_links_have_figures_too() -> None:
     assert metric(replace(synthetic.train(1), steps=None)) is None
 
 
-def kinds(checks: tuple[GateCheck, ...]) -> dict[str, Passed]:
-    return {each.kind: each.passed for each in checks}
+def kinds(checks: tuple[GateCheck, ...]) -> dict[str, Severity]:
+    return {each.kind: each.severity for each in checks}
 
 
 def asked(tolerance: float = TOLERANCE, of_bound: float | None = None) -> tuple[Threshold, ...]:
@@ -160,26 +161,26 @@ def asked(tolerance: float = TOLERANCE, of_bound: float | None = None) -> tuple[
 
 def test_a_gate_opens_for_the_same_again() -> None:
     checks = gate(sweeps(1.0, seed=2), sweeps(1.0), asked(of_bound=0.85))
-    assert kinds(checks) == {"outcome": Passed.YES, "baseline": Passed.YES, "bound": Passed.YES}
+    assert kinds(checks) == {"outcome": Severity.OK, "baseline": Severity.OK, "bound": Severity.OK}
     assert failure(checks) is None
 
 
 def test_a_gate_stays_shut_for_a_regression_and_for_less_than_the_bound() -> None:
     checks = gate(sweeps(0.9, seed=2), sweeps(1.0), asked(of_bound=0.999))
-    assert kinds(checks) == {"outcome": Passed.YES, "baseline": Passed.NO, "bound": Passed.NO}
+    assert kinds(checks) == {"outcome": Severity.OK, "baseline": Severity.ERROR, "bound": Severity.ERROR}
     error = failure(checks)
     assert isinstance(error, BenchError)
     assert (error.code, error.status, len(error.details)) == ("bench.regression", 6, 2)
 
 
 def test_a_regression_within_the_tolerance_passes() -> None:
-    assert kinds(gate(sweeps(0.97, seed=2), sweeps(1.0), asked()))["baseline"] is Passed.YES
-    assert kinds(gate(sweeps(0.97, seed=2), sweeps(1.0), asked(0.01)))["baseline"] is Passed.NO
+    assert kinds(gate(sweeps(0.97, seed=2), sweeps(1.0), asked()))["baseline"] is Severity.OK
+    assert kinds(gate(sweeps(0.97, seed=2), sweeps(1.0), asked(0.01)))["baseline"] is Severity.ERROR
 
 
 def test_what_cannot_be_told_is_neither_passed_nor_failed() -> None:
     checks = gate(sweeps(0.9, launches=1), sweeps(1.0), asked())
-    assert kinds(checks)["baseline"] is Passed.UNKNOWN
+    assert kinds(checks)["baseline"] is Severity.UNKNOWN
     error = failure(checks)
     assert isinstance(error, NotPossible)
     assert (error.code, error.status) == ("bench.too-noisy", 3)
@@ -189,11 +190,11 @@ def test_what_the_record_made_otherwise_than_the_baseline_cannot_be_told(golden:
     train = tuple(synthetic.train(2, launch=each) for each in (1, 2, 3))
     larger = tuple(replace(run, configuration=replace(run.configuration, batch=64)) for run in train)
     checks = gate((*sweeps(1.0, seed=2), *larger), (*sweeps(1.0), *train), asked())
-    (other,) = [each for each in checks if each.passed is Passed.UNKNOWN]
-    golden(other.name)
+    (other,) = [each for each in checks if each.severity is Severity.UNKNOWN]
+    golden(other.target)
     broken = tuple(replace(run, outcome=Outcome.FAILED) for run in train)
     gate_checks = gate((*sweeps(1.0, seed=2), *broken), (*sweeps(1.0), *train), asked())
-    assert not [each for each in gate_checks if each.passed is Passed.UNKNOWN]  # that they failed is told already
+    assert not [each for each in gate_checks if each.severity is Severity.UNKNOWN]  # that they failed is told already
 
 
 def test_a_launch_that_failed_shuts_the_gate(golden: Golden) -> None:
@@ -209,14 +210,14 @@ def test_a_link_nobody_knows_is_no_bound() -> None:
         replace(run, link=replace(run.link, line_rate_bits_per_s=None, calibrated_bytes_per_s=None))
         for run in sweeps(1.0)
     )
-    assert kinds(gate(unknown, None, asked(of_bound=0.5)))["bound"] is Passed.UNKNOWN
+    assert kinds(gate(unknown, None, asked(of_bound=0.5)))["bound"] is Severity.UNKNOWN
 
 
 def test_junit_xml_counts_failures_and_survives_any_text() -> None:
     checks = (
-        GateCheck(name="a", kind="baseline", passed=Passed.YES, message="fine"),
-        GateCheck(name="b <&> \x00\x1b", kind="bound", passed=Passed.NO, message="\ud800"),
-        GateCheck(name="c", kind="bound", passed=Passed.UNKNOWN, message=""),
+        GateCheck(target="a", kind="baseline", severity=Severity.OK, message="fine"),
+        GateCheck(target="b <&> \x00\x1b", kind="bound", severity=Severity.ERROR, message="\ud800"),
+        GateCheck(target="c", kind="bound", severity=Severity.UNKNOWN, message=""),
     )
     suite = ET.fromstring(xml(checks).encode())
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")

@@ -14,25 +14,15 @@ from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine
 from vsphere_ml.bench.analysis.explain import explain
 from vsphere_ml.bench.analysis.study import BoundsCheck, study
-from vsphere_ml.bench.gate.gate import Passed, failure, gate
+from vsphere_ml.bench.gate.gate import failure, gate
 from vsphere_ml.bench.imports import log
 from vsphere_ml.bench.imports.files import one
 from vsphere_ml.bench.imports.reading import Given
-from vsphere_ml.bench.model.record import (
-    Diagnostic,
-    LinkResult,
-    Outcome,
-    Path,
-    Proof,
-    Run,
-    Steps,
-    SweepPoint,
-    Verdict,
-    Workload,
-)
+from vsphere_ml.bench.model.record import LinkResult, Outcome, Path, Proof, Run, Steps, SweepPoint, Verdict, Workload
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.report.report_content import story
 from vsphere_ml.cli.views.bench import run as run_view
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.flows.bench.series import Benchmarked
 
 if TYPE_CHECKING:
@@ -200,7 +190,7 @@ def test_a_path_that_was_asked_for_and_is_not_proven_is_told_everywhere(golden: 
 
 def test_a_gate_cannot_tell_of_a_path_that_is_not_proven() -> None:
     checks = gate(each_run(without_path), None, ())
-    unknown = [each for each in checks if each.passed is Passed.UNKNOWN]
+    unknown = [each for each in checks if each.severity is Severity.UNKNOWN]
     assert {(each.kind, each.message) for each in unknown} == {("path", f"not proven: {SILENT}")}
     assert len(unknown) == 6
     error = failure(checks)

@@ -15,7 +15,7 @@ from tests.unit.bench import synthetic
 from vsphere_ml.bench.analysis.compare import compare
 from vsphere_ml.bench.analysis.explain import explain
 from vsphere_ml.bench.analysis.study import AT_CEILING, study
-from vsphere_ml.bench.gate.gate import Passed, gate
+from vsphere_ml.bench.gate.gate import gate
 from vsphere_ml.bench.gate.thresholds import Threshold, ThresholdLimits
 from vsphere_ml.bench.model.record import Configuration, Link, LinkResult, Outcome, Run, SweepPoint, Workload
 from vsphere_ml.bench.model.transports import Transport
@@ -24,6 +24,7 @@ from vsphere_ml.bench.records.codec import Mismatch
 from vsphere_ml.bench.records.validate import check
 from vsphere_ml.bench.report.tables import all_reduce, links
 from vsphere_ml.bench.stats.verdicts import ComparisonResult
+from vsphere_ml.core.diagnostics import Severity
 
 if TYPE_CHECKING:
     from tests.golden import Golden
@@ -106,15 +107,18 @@ def test_no_gate_passes_what_exceeds_the_wire(
     (only,) = checks
     checked()
     if share > AT_CEILING * 1.0001:
-        assert (only.passed, "bench.above-link-rate" in texts) == (Passed.UNKNOWN, True)
+        assert (only.severity, "bench.above-link-rate" in texts) == (Severity.UNKNOWN, True)
     elif share < AT_CEILING * 0.9999:
-        assert (only.passed, "bench.above-link-rate" in texts) == (Passed.YES if share >= 0.01 else Passed.NO, False)
+        assert (only.severity, "bench.above-link-rate" in texts) == (
+            Severity.OK if share >= 0.01 else Severity.ERROR,
+            False,
+        )
 
 
 def test_a_link_above_its_rate_is_named_and_passes_no_gate() -> None:
     run = public("superbench-ib-client", Link(line_rate_bits_per_s=100e9), Transport.ROCE)
     assert "bench.above-link-rate" in {each.code for each in explain(study((run,)))}
-    assert [each.passed for each in gate((run,), None, EASY) if each.kind == "bound"] == [Passed.UNKNOWN]
+    assert [each.severity for each in gate((run,), None, EASY) if each.kind == "bound"] == [Severity.UNKNOWN]
 
 
 @pytest.mark.parametrize(("name", "share"), [("superbench-ib-client", "101.5 %"), ("cloud-native-docs-gpudirect", "")])

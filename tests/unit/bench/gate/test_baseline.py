@@ -11,9 +11,10 @@ import pytest
 from tests.unit.bench import synthetic
 from vsphere_ml.bench.analysis.metric import metric
 from vsphere_ml.bench.gate import baseline, thresholds
-from vsphere_ml.bench.gate.gate import GateCheck, Passed, failure, gate
+from vsphere_ml.bench.gate.gate import GateCheck, failure, gate
 from vsphere_ml.bench.model.record import Outcome, Proof, Verdict
 from vsphere_ml.bench.records import store
+from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.errors import ConfigError, NotPossible
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ def of(text: str) -> tuple[thresholds.Threshold, ...]:
     return thresholds.read(HEAD + text, "thresholds.toml")
 
 
-def kinds(checks: tuple[GateCheck, ...], kind: str) -> list[Passed]:
-    return [each.passed for each in checks if each.kind == kind]
+def kinds(checks: tuple[GateCheck, ...], kind: str) -> list[Severity]:
+    return [each.severity for each in checks if each.kind == kind]
 
 
 def test_a_baseline_passes_against_itself_by_the_thresholds_it_wrote(tmp_path: Path) -> None:
@@ -40,7 +41,7 @@ def test_a_baseline_passes_against_itself_by_the_thresholds_it_wrote(tmp_path: P
     text = thresholds.read((made / baseline.THRESHOLDS).read_text(), "t")
     again = synthetic.record(nodes=2, launches=3, seed=2)
     checks = gate(again, store.read(made), text)
-    assert kinds(checks, "baseline") == [Passed.YES] * 3
+    assert kinds(checks, "baseline") == [Severity.OK] * 3
     assert failure(checks) is None
 
 
@@ -66,8 +67,8 @@ def test_a_baseline_is_not_mixed_with_another(tmp_path: Path) -> None:
     assert refused.value.code == "baseline.exists"
 
 
-@pytest.mark.parametrize(("share", "passed"), [(0.9, Passed.YES), (1.0, Passed.UNKNOWN), (1.2, Passed.NO)])
-def test_a_figure_of_ones_own_is_held_against_the_interval(share: float, passed: Passed) -> None:
+@pytest.mark.parametrize(("share", "passed"), [(0.9, Severity.OK), (1.0, Severity.UNKNOWN), (1.2, Severity.ERROR)])
+def test_a_figure_of_ones_own_is_held_against_the_interval(share: float, passed: Severity) -> None:
     launches = tuple(run for run in RECORD if run.steps and run.configuration.nodes == 1)
     middle = sorted(texts[1] for run in launches if (texts := metric(run)))[1]
     asked = of(f'[[threshold]]\nworkload = "train"\nnodes = 1\nat_least = {middle * share}\n')
@@ -76,8 +77,8 @@ def test_a_figure_of_ones_own_is_held_against_the_interval(share: float, passed:
 
 def test_training_is_held_against_its_ceiling_and_a_sweep_against_the_link() -> None:
     asked = "[[threshold]]\nof_ceiling_percent = {0}\nof_bound_percent = {0}\n"
-    assert kinds(gate(RECORD, None, of(asked.format(50))), "bound") == [Passed.YES] * 2
-    assert kinds(gate(RECORD, None, of(asked.format(99.9))), "bound") == [Passed.NO] * 2
+    assert kinds(gate(RECORD, None, of(asked.format(50))), "bound") == [Severity.OK] * 2
+    assert kinds(gate(RECORD, None, of(asked.format(99.9))), "bound") == [Severity.ERROR] * 2
 
 
 def test_of_each_limit_the_last_threshold_that_applies_counts() -> None:
@@ -91,7 +92,7 @@ def test_of_each_limit_the_last_threshold_that_applies_counts() -> None:
 
 def test_a_threshold_that_is_for_nothing_in_the_record_does_not_pass() -> None:
     checks = gate(RECORD, None, of('[[threshold]]\nmodel = "resnet5O"\nat_least = 1\n'))
-    assert kinds(checks, "threshold") == [Passed.UNKNOWN]
+    assert kinds(checks, "threshold") == [Severity.UNKNOWN]
     error = failure(checks)
     assert error is not None
     assert error.status == 3
@@ -99,7 +100,7 @@ def test_a_threshold_that_is_for_nothing_in_the_record_does_not_pass() -> None:
 
 def test_a_configuration_that_the_record_lacks_does_not_pass(golden: Golden) -> None:
     checks = gate(tuple(run for run in RECORD if run.steps), RECORD, of("[[threshold]]\nbelow_baseline_percent = 5\n"))
-    golden([each.name for each in checks if each.passed is Passed.UNKNOWN])
+    golden([each.target for each in checks if each.severity is Severity.UNKNOWN])
 
 
 @pytest.mark.parametrize(
@@ -132,10 +133,10 @@ def test_a_file_without_a_schema_is_refused() -> None:
 
 def test_a_launch_that_was_cut_keeps_the_gate_shut_until_it_was_made_again() -> None:
     cut = replace(RECORD[0], run_id="cut", outcome=Outcome.CUT, steps=None, sweep=())
-    assert kinds(gate((*RECORD[1:], cut), None, ()), "outcome").count(Passed.NO) == 1
-    assert set(kinds(gate((cut, *RECORD), None, ()), "outcome")) == {Passed.YES}
+    assert kinds(gate((*RECORD[1:], cut), None, ()), "outcome").count(Severity.ERROR) == 1
+    assert set(kinds(gate((cut, *RECORD), None, ()), "outcome")) == {Severity.OK}
     failed = replace(cut, outcome=Outcome.FAILED)
-    assert Passed.NO in kinds(gate((failed, *RECORD), None, ()), "outcome")
+    assert Severity.ERROR in kinds(gate((failed, *RECORD), None, ()), "outcome")
 
 
 def slower(run: Run, factor: float) -> Run:
@@ -155,7 +156,7 @@ def test_what_is_too_noisy_names_the_one_command_whose_launches_would_tell() -> 
     before, now = spread(1.0, 1.001, 0.999, 1.0, 1.001), spread(0.97, 1.0, 1.03)
     checks = gate(now, before, TOLERANCE)
     (noisy,) = (each for each in checks if each.kind == "baseline")
-    assert (noisy.passed, noisy.noisy) == (Passed.UNKNOWN, True)
+    assert (noisy.severity, noisy.noisy) == (Severity.UNKNOWN, True)
     assert noisy.launches is not None
     assert 3 < noisy.launches < 20
     error = failure(checks, lambda launches: f"vsml bench --repeats {launches}")
@@ -164,7 +165,7 @@ def test_what_is_too_noisy_names_the_one_command_whose_launches_would_tell() -> 
     # As many launches of that spread do tell.
     enough = (spread(0.97, 1.0, 1.03) * noisy.launches)[: noisy.launches]
     again = tuple(replace(run, run_id=f"r{at}") for at, run in enumerate(enough))
-    assert kinds(gate(again, before, TOLERANCE), "baseline") == [Passed.YES]
+    assert kinds(gate(again, before, TOLERANCE), "baseline") == [Severity.OK]
 
 
 def test_a_baseline_that_spreads_too_much_is_what_to_measure_again() -> None:
@@ -179,7 +180,7 @@ def test_a_baseline_that_spreads_too_much_is_what_to_measure_again() -> None:
 def test_of_a_single_launch_nothing_is_told_and_more_are_asked_for() -> None:
     checks = gate(spread(1.0), spread(1.0, 1.01, 0.99), TOLERANCE)
     (noisy,) = (each for each in checks if each.kind == "baseline")
-    assert noisy.passed is Passed.UNKNOWN
+    assert noisy.severity is Severity.UNKNOWN
     assert noisy.launches is not None
 
 

@@ -11,6 +11,7 @@ from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine
 from vsphere_ml.bench.gate import selftest
 from vsphere_ml.bench.model.record import LinkLoad, LinkResult, Outcome, Proof, Run, SweepPoint, Verdict
+from vsphere_ml.core.diagnostics import Severity
 
 if TYPE_CHECKING:
     from tests.golden import Golden
@@ -43,7 +44,7 @@ def slowed(node: str = "node-4") -> tuple[Run, ...]:
 
 
 def broken(runs: tuple[Run, ...], slow: tuple[Run, ...] = slowed()) -> list[str]:
-    return [each.name for each in selftest.checks(runs, slow, "node-4", RATE) if not each.held]
+    return [each.target for each in selftest.checks(runs, slow, "node-4", RATE) if each.severity is not Severity.OK]
 
 
 def test_what_keeps_the_bound_and_comes_near_it_holds() -> None:
@@ -95,7 +96,7 @@ def test_a_launch_that_failed_or_was_not_proven() -> None:
 
 def test_nothing_measured_holds_nothing() -> None:
     found = selftest.checks((), (), "node-4", RATE)
-    assert not any(each.held for each in found)
+    assert not any(each.severity is Severity.OK for each in found)
     error = selftest.failure(found)
     assert error is not None
     assert (error.code, error.status) == ("bench.selftest", 6)

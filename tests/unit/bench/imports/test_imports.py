@@ -13,7 +13,7 @@ from tests.counted import checked, counted
 from vsphere_ml.bench.analysis.compare import compare
 from vsphere_ml.bench.analysis.explain import explain
 from vsphere_ml.bench.analysis.study import study
-from vsphere_ml.bench.gate.gate import Passed, gate
+from vsphere_ml.bench.gate.gate import gate
 from vsphere_ml.bench.gate.thresholds import Threshold, ThresholdLimits
 from vsphere_ml.bench.imports import log, reading
 from vsphere_ml.bench.imports.files import import_logs, one
@@ -24,6 +24,7 @@ from vsphere_ml.bench.network.sweeps import sizes
 from vsphere_ml.bench.report.report_content import story
 from vsphere_ml.bench.report.tables import links
 from vsphere_ml.bench.stats.verdicts import ComparisonResult
+from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ def test_an_old_log_of_a_link_is_held_against_its_rate_by_report_explain_and_gat
     (slow,) = (each for each in explain(seen) if each.code == "bench.slow-link")
     assert f"{share} % of the" in slow.message
     asked = [Threshold(limits=ThresholdLimits(of_bound=0.9))]
-    failed = [each for each in gate((made,), None, asked) if each.passed is Passed.NO]
+    failed = [each for each in gate((made,), None, asked) if each.severity is Severity.ERROR]
     golden([each.message for each in failed])
 
 

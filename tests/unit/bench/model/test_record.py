@@ -30,7 +30,7 @@ def refused(content: str) -> tuple[int | None, str, str]:
         store.parse(content, "run.json")
     assert caught.value.code == "record.unreadable"
     (problem,) = caught.value.problems
-    return problem.line, problem.key, problem.message
+    return problem.line, problem.target, problem.message
 
 
 def edited(path: tuple[str | int, ...], value: Any) -> str:
@@ -59,7 +59,7 @@ def test_runs_come_in_the_order_they_were_started(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "key", "message"),
     [
-        (("schema",), "vsml.bench/9", "schema", "its schema is 'vsml.bench/9', this vsml reads vsml.bench/2"),
+        (("schema",), "vsml.bench/9", "schema", "its schema is 'vsml.bench/9', this vsml reads vsml.bench/3"),
         (("configuration", "ranks"), "2", "configuration.ranks", "a whole number is wanted, not '2'"),
         (("configuration", "ranks"), 0, "configuration.ranks", "more than 0 is wanted, not 0"),
         (("configuration", "rank"), 2, "configuration.rank", "there is no key 'rank' here"),
@@ -234,7 +234,7 @@ def test_documents_that_take_too_much_memory_together_are_refused(
 
 def test_a_document_of_many_small_values_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "hostile.json"
-    file.write_text('{"schema": "vsml.bench/2", "x": [' + ",".join(["{}"] * 1_500_000) + "]}")
+    file.write_text('{"schema": "vsml.bench/3", "x": [' + ",".join(["{}"] * 1_500_000) + "]}")
     monkeypatch.setattr(json, "loads", lambda _text: pytest.fail("it is read"))
     with pytest.raises(ConfigError) as caught:
         store.read(file)

@@ -109,7 +109,7 @@ def test_explain_compare_and_gate_give_the_same_titles() -> None:
     wanted = {"train resnet50, 2 nodes, 2 ranks, tcp, gloo", "train resnet50, 2 nodes, 2 ranks, tcp, mpi"}
     assert wanted <= {each.target for each in explain(study(runs))}
     assert wanted <= {each.title for each in compare(runs, runs).rows}
-    assert wanted <= {each.name.rpartition(", launch")[0] for each in gate(runs, None, ())}
+    assert wanted <= {each.target.rpartition(", launch")[0] for each in gate(runs, None, ())}
 
 
 def test_a_forced_comparison_of_two_configurations_names_both(golden: Golden) -> None:

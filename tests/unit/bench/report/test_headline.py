@@ -11,9 +11,10 @@ import pytest
 from tests.unit.bench import synthetic
 from vsphere_ml.bench.analysis.explain import explain
 from vsphere_ml.bench.analysis.study import BoundsCheck, study
-from vsphere_ml.bench.model.record import Diagnostic, Outcome, Proof, Verdict
+from vsphere_ml.bench.model.record import Outcome, Proof, Verdict
 from vsphere_ml.bench.report.actions import COMMANDS, MOST, actions
 from vsphere_ml.bench.report.headline import PROOFS, Tone, headline, tiles
+from vsphere_ml.core.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.analysis.study import Study

@@ -17,7 +17,7 @@ from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine
 from vsphere_ml.bench.analysis.study import study
 from vsphere_ml.bench.model import figures
-from vsphere_ml.bench.model.record import Diagnostic, LinkResult, Outcome, Steps, Workload, World
+from vsphere_ml.bench.model.record import LinkResult, Outcome, Steps, Workload, World
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.report.canvas import NARROW, WIDTH, linear_axis, ticks
 from vsphere_ml.bench.report.html_page import page
@@ -25,6 +25,7 @@ from vsphere_ml.bench.report.markdown import markdown
 from vsphere_ml.bench.report.plots import plots
 from vsphere_ml.bench.report.report_content import story
 from vsphere_ml.bench.report.spreadsheet import sheet
+from vsphere_ml.core.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from tests.golden import Golden

@@ -31,8 +31,10 @@ def test_what_check_refuses_is_told_at_once(vsml: Callable[..., Ended], tmp_path
     conf, file = tmp_path / "train.conf", tmp_path / "cluster.toml"
     conf.write_text(CONF.replace("vgpu: grid_a100-40c", ""))
     found = json.loads(vsml("-o", "json", "import", "vhpc", str(conf), str(file)).out)
-    assert [each["key"] for each in found["data"]["to_fill_in"]] == ["gpu.profile"]
-    assert [each["key"] for each in found["data"]["mistakes"]] == ["nodes[0].gpu.profile"]
+    assert [each["target"] for each in found["data"]["diagnostics"] if each["severity"] == "warning"] == ["gpu.profile"]
+    assert [each["target"] for each in found["data"]["diagnostics"] if each["severity"] == "error"] == [
+        "nodes[0].gpu.profile"
+    ]
 
 
 def test_a_wrong_file_leaves_nothing_behind(vsml: Callable[..., Ended], tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_a_right_job_ends_with_0_and_a_broken_one_with_2_and_its_place(
     ended = vsml("k8s", "lint", str(broken), "-o", "json")
     answer = json.loads(ended.out)
     (file,) = answer["data"]["files"]
-    found = {each["rule"]: each for each in file["findings"]}
+    found = {each["code"]: each for each in file["diagnostics"]}
     assert ended.status == 2
     assert [each["code"] for each in answer["errors"]] == ["kubernetes.job-invalid"]
     assert set(found) == {"mpijob-unknown-role", "mpijob-no-worker"}

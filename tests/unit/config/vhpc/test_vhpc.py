@@ -10,6 +10,7 @@ import pytest
 from vsphere_ml.config.load import load_text, mistakes_of
 from vsphere_ml.config.mistakes import MOST
 from vsphere_ml.config.vhpc.translate import Translated, translate
+from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.spec import CloneKind, FirstBootBy, Latency
@@ -67,7 +68,7 @@ def spec_of(made: Translated) -> object:
 
 
 def notes_of(made: Translated) -> dict[str, int | None]:
-    return {note.key: note.line for note in made.notes}
+    return {note.target: note.line for note in made.notes}
 
 
 def swapped(old: str, new: str) -> str:
@@ -141,9 +142,9 @@ def test_rows_share_defaults_and_keep_their_own() -> None:
 def test_what_the_file_does_not_say_is_left_to_fill_in(old: str, new: str, key: str, line: int | None) -> None:
     made = translate(swapped(old, new).replace(" cpu: 24", ""), "train.conf")
     assert notes_of(made)[key] == line
-    assert next(note for note in made.notes if note.key == key).to_fill_in
+    assert next(note for note in made.notes if note.target == key).severity is Severity.WARNING
     wanted = "source" if key.startswith("source") else key
-    missing = [problem.key for problem in mistakes_of(made.text, "cluster.toml")]
+    missing = [problem.target for problem in mistakes_of(made.text, "cluster.toml")]
     assert key == "network.address" or any(wanted in each for each in missing), "check asks for it too"
 
 
@@ -158,12 +159,12 @@ def test_adapters_on_one_port_group_are_a_count_and_others_are_told() -> None:
     made = translate(swapped("RDMA VGPU", both), "train.conf")
     nodes = load_text(made.text).nodes
     assert {(node.nic.kind, node.nic.count, node.nic.port_group) for node in nodes} == {(NicKind.SRIOV, 2, "roce")}
-    assert [note.line for note in made.notes if note.key == "sriov_port_group"] == [40]
+    assert [note.line for note in made.notes if note.target == "sriov_port_group"] == [40]
 
 
 def test_a_board_that_the_tables_do_not_have_is_no_slip_of_the_keyboard(golden: Golden) -> None:
     made = translate(swapped("vgpu: grid_a100-40c", "vgpu: grid_p100-4q"), "train.conf")
-    golden(next(note.why for note in made.notes if note.key == "gpu.profile"))
+    golden(next(note.message for note in made.notes if note.target == "gpu.profile"))
 
 
 @pytest.mark.parametrize(

@@ -127,19 +127,19 @@ def test_mig_on_ampere_is_named_with_its_reboot(golden: Golden) -> None:
 def test_a_host_that_could_take_nodes_is_a_finding_although_others_do() -> None:
     found = planned(cluster((node("node-1", nic=NO_NIC),)), site(shared(r750xa(1)), r750xa(2))).plan
     assert found.placements[0].host_name == "esx-02.lab.test"
-    assert [(each.code, each.target) for each in found.findings] == [("host.needs-config", "esx-01.lab.test")]
-    assert "(rule host-graphics)" in found.findings[0].message
+    assert [(each.code, each.target) for each in found.diagnostics] == [("host.needs-config", "esx-01.lab.test")]
+    assert "(rule host-graphics)" in found.diagnostics[0].message
 
 
 def test_nodes_that_stand_need_no_further_host() -> None:
     spec = cluster((node("node-1", nic=NO_NIC),))
     done = provisioned(spec, site(shared(r750xa(1)), r750xa(2)))
-    assert planned(spec, done).plan.findings == ()
+    assert planned(spec, done).plan.diagnostics == ()
 
 
 def test_hosts_of_another_use_are_no_findings() -> None:
     picture = site(r750xa(1), handed(r750xa(2)))
-    assert planned(cluster((node("node-1", nic=NO_NIC),)), picture).plan.findings == ()
+    assert planned(cluster((node("node-1", nic=NO_NIC),)), picture).plan.diagnostics == ()
 
 
 def test_what_the_plan_itself_may_change_is_no_finding() -> None:

@@ -53,7 +53,7 @@ def test_a_running_node_keeps_the_gpu_that_esxi_chose_and_its_affinity(golden: G
     assert (placement.gpus, placement.nic, placement.numa_node) == (("0000:af:00.0",), "0000:3c:00.0", 0)
     plan = diff(spec, solve(spec, done), done)
     assert not plan
-    (finding,) = plan.findings
+    (finding,) = plan.diagnostics
     assert finding.code == "placement.gpu-elsewhere"
     golden(finding)
 

@@ -114,7 +114,7 @@ def test_a_disk_grows_while_the_vm_runs_and_never_shrinks(golden: Golden) -> Non
     assert kinds(plan) == [SetSettings]
     small = planned(cluster(nodes(1, disk=gib(20))), one_node())
     assert not small
-    (finding,) = small.findings
+    (finding,) = small.diagnostics
     assert finding.code == "vm.disk-larger"
     golden(finding)
     assert finding.hint == 'set nodes.disk = "40GiB"'

@@ -13,13 +13,13 @@ from tests.fakes.pictures import (
 from tests.fakes.requirements import cluster, nodes
 from tests.unit.core.applied import applied
 from tests.unit.core.sites import changed, kinds, one_node, only, planned, provisioned, seen
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.model.inventory import Admission, AdmissionPolicy, VmRef
 from vsphere_ml.core.model.spec import Spread
 from vsphere_ml.core.plan.changes import DeleteRule, MakeRule, PowerOff, SetSettings
 
 if TYPE_CHECKING:
     from tests.golden import Golden
-    from vsphere_ml.core.plan.plan import Finding
 
 
 def test_spread_nodes_get_a_rule_that_is_kept_up_to_date() -> None:
@@ -68,7 +68,7 @@ def test_a_running_vm_that_lost_its_numa_affinity_is_found_and_not_stopped(golde
     keys = {key: value for key, value in seen(site).extra_config.items() if key != "numa.nodeAffinity"}
     plan = planned(cluster(1), changed(site, extra_config=keys))
     assert not plan
-    golden([(each.code, each.message) for each in plan.findings])
+    golden([(each.code, each.message) for each in plan.diagnostics])
     off = applied([PowerOff(vm="node-1")], changed(site, extra_config=keys))
     golden(only(planned(cluster(1), off), SetSettings).drift)
 
@@ -80,13 +80,13 @@ def test_vms_with_our_mark_that_cannot_be_deleted_by_name_are_found(golden: Gold
     copy = vm("node-1-copy", "vm-91", cluster_mark="train", node_mark="node-1")
     plan = planned(cluster(1), replace(site, vms=(*site.vms, old, copy, twin, replace(twin, ref=VmRef("vm-93")))))
     assert not plan
-    assert [(each.code, each.target, each.drift) for each in plan.findings] == [
-        ("vm.not-in-file", "node-9", True),
-        ("vm.not-in-file", "node-1-copy", False),
-        ("vm.not-in-file", "node-8", True),
-        ("vm.not-in-file", "node-8", True),
+    assert [(each.code, each.target, each.severity) for each in plan.diagnostics] == [
+        ("vm.not-in-file", "node-9", Severity.WARNING),
+        ("vm.not-in-file", "node-1-copy", Severity.INFO),
+        ("vm.not-in-file", "node-8", Severity.WARNING),
+        ("vm.not-in-file", "node-8", Severity.WARNING),
     ]
-    golden(plan.findings[1].hint)
+    golden(plan.diagnostics[1].hint)
 
 
 def test_a_node_on_another_host_than_its_pin_is_found_and_left_there(golden: Golden) -> None:
@@ -94,7 +94,7 @@ def test_a_node_on_another_host_than_its_pin_is_found_and_left_there(golden: Gol
     done = applied(planned(cluster(nodes(1, host="esx-01")), site).changes, site)
     plan = planned(cluster(nodes(1, host="esx-02")), done)
     assert not plan
-    (finding,) = plan.findings
+    (finding,) = plan.diagnostics
     assert finding.code == "placement.wrong-host"
     golden(finding)
 
@@ -109,17 +109,17 @@ def test_a_group_started_on_the_other_numa_node_is_found(golden: Golden) -> None
     moved = replace(site, hosts=(replace(host, gpus=gpus, nics=nics, groups=(A100_GROUP,)),))
     plan = planned(cluster(1), moved)
     assert not plan
-    (finding,) = plan.findings
+    (finding,) = plan.diagnostics
     assert finding.code == "placement.gpu-elsewhere"
     golden(finding)
 
 
-def admission(policy: AdmissionPolicy, percent: int = 0) -> list[Finding]:
+def admission(policy: AdmissionPolicy, percent: int = 0) -> list[Diagnostic]:
     """Return what is found of HA where two nodes with 64 GiB each are to start on two hosts of 1 TiB."""
     site = quad_8u3(hosts=2, taken=False)
     clusters = (replace(site.clusters[0], admission=Admission(policy=policy, memory_percent=percent)),)
     plan = planned(cluster(2), replace(site, clusters=clusters))
-    return [each for each in plan.findings if each.code.startswith("cluster.ha-")]
+    return [each for each in plan.diagnostics if each.code.startswith("cluster.ha-")]
 
 
 @pytest.mark.parametrize(("percent", "refused"), [(50, False), (93, False), (94, True), (100, True)])
@@ -142,4 +142,4 @@ def test_ha_is_no_matter_where_nothing_starts() -> None:
     done = provisioned(spec, site)
     admission = Admission(policy=AdmissionPolicy.PERCENTAGE, memory_percent=100)
     plan = planned(spec, replace(done, clusters=(replace(done.clusters[0], admission=admission),)))
-    assert not [each for each in plan.findings if each.code.startswith("cluster.ha-")]
+    assert not [each for each in plan.diagnostics if each.code.startswith("cluster.ha-")]

@@ -30,12 +30,12 @@ def with_mtu(mtu: int, site: Inventory | None = None) -> Inventory:
 
 
 def codes(spec: ClusterSpec, site: Inventory) -> list[str]:
-    return [each.code for each in planned(spec, site).findings]
+    return [each.code for each in planned(spec, site).diagnostics]
 
 
 def test_a_switch_of_too_small_an_mtu_is_a_finding_with_the_command_to_type(golden: Golden) -> None:
     plan = planned(cluster(2), with_mtu(1500))
-    (finding,) = plan.findings
+    (finding,) = plan.diagnostics
     assert (finding.code, finding.target) == ("network.mtu", "dvs-gpu")
     golden(finding)
     assert SetSwitchMtu not in kinds(plan)
@@ -52,7 +52,7 @@ def test_it_is_raised_before_anything_else_when_that_was_asked_for_and_then_ther
     done = applied(plan.changes, with_mtu(1500))
     again = planned(spec, done)
     assert not again
-    assert again.findings == ()
+    assert again.diagnostics == ()
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_no_more_is_asked_of_a_switch_than_it_takes(most: int | None, roce: Roce
     site = with_mtu(1500)
     site = replace(site, switches=tuple(replace(each, max_mtu=most) for each in site.switches))
     plan = planned(cluster(2, roce=roce), site)
-    assert [each.code for each in plan.findings] == found
+    assert [each.code for each in plan.diagnostics] == found
     assert (SetSwitchMtu in kinds(plan)) == (found == [])
     assert bool(plan.drift) == (roce.raise_mtu and bool(found))
 
@@ -95,7 +95,7 @@ def test_vms_that_stand_need_no_further_port() -> None:
 def test_a_larger_mtu_is_never_lowered() -> None:
     plan = planned(cluster(2, roce=replace(RAISED, mtu=4200)), with_mtu(9000))
     assert SetSwitchMtu not in kinds(plan)
-    assert plan.findings == ()
+    assert plan.diagnostics == ()
 
 
 @pytest.mark.parametrize("kind", [NicKind.NONE, NicKind.PASSTHROUGH])
@@ -105,7 +105,7 @@ def test_a_switch_that_no_fast_nic_uses_is_left_alone(kind: NicKind) -> None:
     spec = cluster(nodes(1, nic=NicRequest(kind=kind)), roce=RAISED)
     plan = planned(spec, each_host(site, nics=ports))
     assert SetSwitchMtu not in kinds(plan)
-    assert plan.findings == ()
+    assert plan.diagnostics == ()
 
 
 def pvrdma_site(*uplinks: str, rdma: str | None = "vmrdma0") -> Inventory:
@@ -125,7 +125,7 @@ def pvrdma_site(*uplinks: str, rdma: str | None = "vmrdma0") -> Inventory:
     ],
 )
 def test_pvrdma_wants_one_rdma_nic_as_the_only_uplink(site: Inventory, words: str) -> None:
-    (finding,) = planned(cluster(nodes(1, nic=PVRDMA)), site).findings
+    (finding,) = planned(cluster(nodes(1, nic=PVRDMA)), site).diagnostics
     assert (finding.code, finding.target) == ("network.uplinks", "esx-01.lab.test")
     assert words in finding.message
 
@@ -143,10 +143,10 @@ def tagged(vmknic: str, **adapters: str) -> Inventory:
 
 def test_a_vmkernel_adapter_on_another_switch_is_a_finding_that_names_one_that_is_there() -> None:
     spec = cluster(nodes(1, nic=PVRDMA))
-    (finding,) = planned(spec, tagged("vmk2", vmk1=ROCE, vmk2="dvportgroup-8")).findings
+    (finding,) = planned(spec, tagged("vmk2", vmk1=ROCE, vmk2="dvportgroup-8")).diagnostics
     assert (finding.code, finding.target) == ("network.vmknic", "esx-01.lab.test")
     assert "Net.PVRDMAVmknic vmk1`" in finding.hint
-    assert planned(spec, tagged("vmk1", vmk1=ROCE, vmk2="dvportgroup-8")).findings == ()
+    assert planned(spec, tagged("vmk1", vmk1=ROCE, vmk2="dvportgroup-8")).diagnostics == ()
 
 
 def test_uplinks_as_pvrdma_wants_them_and_those_of_functions_are_no_finding() -> None:
@@ -165,6 +165,6 @@ def test_fast_nics_on_different_vlans_are_a_finding() -> None:
     site = replace(site, networks=(*site.networks, other))
     site = each_host(site, networks=frozenset({*site.hosts[0].networks, "dvportgroup-9"}))
     both = (*nodes(1), replace(nodes(2)[1], nic=NicRequest(port_group="roce-b")))
-    (finding,) = planned(cluster(both), site).findings
+    (finding,) = planned(cluster(both), site).diagnostics
     assert finding.code == "network.vlans"
     assert "`roce` on VLAN 200, `roce-b` on VLAN 201" in finding.message

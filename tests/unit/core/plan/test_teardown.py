@@ -51,11 +51,11 @@ def test_a_folder_that_stays_because_of_others_is_told(done: Inventory, golden: 
         folders=(*done.folders, theirs),
     )
     answers = {
-        each.target: each.message for each in plan_destroy(SPEC, site).findings if each.code == "folder.not-empty"
+        each.target: each.message for each in plan_destroy(SPEC, site).diagnostics if each.code == "folder.not-empty"
     }
     golden(answers)
-    assert not plan_destroy(SPEC, site, only=["node-1"]).findings
-    assert not plan_destroy(SPEC, done).findings
+    assert not plan_destroy(SPEC, site, only=["node-1"]).diagnostics
+    assert not plan_destroy(SPEC, done).diagnostics
 
 
 def test_a_folder_that_was_there_before_stays(done: Inventory) -> None:
@@ -73,7 +73,7 @@ def test_a_copy_under_another_name_is_a_finding(done: Inventory, golden: Golden)
     copy = vm("backup", "vm-88", cluster_mark="train", node_mark="node-1")
     plan = plan_destroy(SPEC, replace(done, vms=(*done.vms, copy)))
     assert DeleteVm(vm="backup") not in plan.changes
-    (finding,) = plan.findings
+    (finding,) = plan.diagnostics
     golden(finding)
 
 

@@ -13,6 +13,7 @@ from tests.fakes.site import FakeVCenter
 from tests.unit.core.applied import applied
 from tests.unit.core.sites import kinds, only, planned, provisioned
 from tests.unit.flows.acting import provision
+from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.model.inventory import Inventory, PoolRef
 from vsphere_ml.core.model.spec import Location
 from vsphere_ml.core.plan.changes import CreateFolder, MoveToFolder, MoveToPool
@@ -122,5 +123,5 @@ def test_a_copy_of_a_node_is_no_drift() -> None:
     copy = vm("node-1-copy", "vm-91", cluster_mark="train", node_mark="node-1")
     there = site()
     plan = planned(cluster(2), replace(there, vms=(*there.vms, copy)))
-    assert [(each.code, each.drift) for each in plan.findings] == [("vm.not-in-file", False)]
+    assert [(each.code, each.severity) for each in plan.diagnostics] == [("vm.not-in-file", Severity.INFO)]
     assert only(moved(folder="x"), CreateFolder).path == "x"

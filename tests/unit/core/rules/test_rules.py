@@ -14,6 +14,7 @@ from tests.unit.core.sites import changed, one_host, one_node, planned, refused
 from vsphere_ml import shipped
 from vsphere_ml.config.load import load_text
 from vsphere_ml.core.catalog.profiles import parse
+from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
 from vsphere_ml.core.model.inventory import DirectPathGpu, Host, Inventory, Pvrdma, VgpuProfile
@@ -23,7 +24,6 @@ from vsphere_ml.core.placement.resolve import resolve
 from vsphere_ml.core.placement.solve import solve
 from vsphere_ml.core.plan.diff import diff
 from vsphere_ml.core.rules import by_host, check
-from vsphere_ml.core.rules.rule import Severity
 from vsphere_ml.core.rules.sources import SOURCES
 from vsphere_ml.core.rules.table import RULES, find
 
@@ -46,12 +46,12 @@ def file(gpu: str, more: str = "") -> str:
     text = ONE_NODE.replace('gpu = { profile = "A100-40C" }', f"gpu = {{ {gpu} }}") + more
     with pytest.raises(ConfigError) as caught:
         load_text(text)
-    return "\n".join(f"{each.key}: {each.message} ({each.hint})" for each in caught.value.problems)
+    return "\n".join(f"{each.target}: {each.message} ({each.hint})" for each in caught.value.problems)
 
 
 def told(spec: ClusterSpec) -> str:
     """Return what `vsml check` tells of a file that is not refused."""
-    return "\n".join(f"{each.severity}: {each.rule}: {each.words}" for each in check.of_file(spec))
+    return "\n".join(f"{each.severity}: {each.code}: {each.message}" for each in check.of_file(spec))
 
 
 def on_host(spec: ClusterSpec, **knobs: object) -> str:
@@ -116,7 +116,7 @@ def _sxm() -> str:
     (node_placement,) = placement.placements
     of_sxm = replace(placement, placements=(replace(node_placement, profile="grid_a100x-40c"),))
     on_nine = replace(site, hosts=(replace(site.hosts[0], version="9.0.0"),))
-    return "\n".join(each.words for each in check.check_placements(of_sxm, on_nine))
+    return "\n".join(each.message for each in check.check_placements(of_sxm, on_nine))
 
 
 def _unpassed() -> dict[str, object]:
@@ -336,17 +336,17 @@ def test_what_is_legal_is_told_nothing_but_what_is_good_to_know() -> None:
 @pytest.mark.parametrize(("device", "count"), [("A100", 2), ("A100X", 4), ("H200", 4), ("L40S", 4), ("10de:ffff", 4)])
 def test_only_boards_that_bridges_join_in_pairs_are_said_to_be_pairs(device: str, count: int) -> None:
     spec = cluster(nodes(1, gpu=GpuRequest(kind=GpuKind.PASSTHROUGH, device=device, count=count)))
-    assert "bridged-pairs" not in {each.rule for each in check.of_file(spec)}
+    assert "bridged-pairs" not in {each.code for each in check.of_file(spec)}
 
 
 def test_memory_pools_are_spoken_of_only_where_a_vgpu_lacks_unified_memory() -> None:
     for known in (cluster(nodes(1, extra_config=UVM)), cluster(nodes(1, gpu=WHOLE))):
-        assert "nccl-memory-pools" not in {each.rule for each in check.of_file(known)}
+        assert "nccl-memory-pools" not in {each.code for each in check.of_file(known)}
 
 
 def test_nodes_that_break_a_rule_alike_are_told_together() -> None:
-    [diagnostic] = [each for each in check.of_file(cluster(nodes(3, gpu=HALVES))) if each.rule == "no-pcie-peers"]
-    assert diagnostic.nodes == ("node-1", "node-2", "node-3")
+    [diagnostic] = [each for each in check.of_file(cluster(nodes(3, gpu=HALVES))) if each.code == "no-pcie-peers"]
+    assert diagnostic.details == ("node-1", "node-2", "node-3")
 
 
 def test_rows_are_complete_and_their_sources_exist() -> None:
@@ -391,7 +391,7 @@ def of_guest(guest: str, **knobs: object) -> list[str]:
     """Return the rules that clones of a template of this guest break."""
     site = quad_8u3()
     source = next(vm for vm in site.vms if vm.template)
-    return [each.rule for each in check.of_source(replace(source, settings=settings(guest_id=guest)), one(**knobs))]
+    return [each.code for each in check.of_source(replace(source, settings=settings(guest_id=guest)), one(**knobs))]
 
 
 def one(**knobs: object) -> ClusterSpec:

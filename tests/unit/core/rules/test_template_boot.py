@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from tests.fakes.requirements import cluster
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.model.spec import FirstBootBy, GuestAccess
 from vsphere_ml.core.rules.template_boot import PROBES, booted_facts, combine, silent_facts
-from vsphere_ml.core.rules.template_facts import TemplateFact, TemplateVerdict
 
-READY, MISSING, UNKNOWN = TemplateVerdict.READY, TemplateVerdict.MISSING, TemplateVerdict.UNKNOWN
+READY, MISSING, UNKNOWN = Severity.OK, Severity.ERROR, Severity.UNKNOWN
 FAILED = CommandAnswer(1, "")
 RIGHT = {
     "name": CommandAnswer(0, "node-1-template\n"),
@@ -28,11 +28,11 @@ DATASOURCE, TOOLS, EFI = "cloud-init's VMware datasource", "VMware Tools", "EFI 
 ROOT, HEADERS = "root file system that grows", "kernel headers"
 
 
-def judged(changed: dict[str, CommandAnswer], **guest: Any) -> dict[str, TemplateVerdict]:
+def judged(changed: dict[str, CommandAnswer], **guest: Any) -> dict[str, Severity]:
     asked = {"first_boot": FirstBootBy.CLOUD_INIT, "playbooks": ("base",), **guest}
     facts = booted_facts({**RIGHT, **changed}, "node-1-template", cluster(1, guest=GuestAccess(**asked)))
-    assert all(fact.hint for fact in facts if fact.verdict is MISSING)
-    return {fact.name: fact.verdict for fact in facts}
+    assert all(fact.hint for fact in facts if fact.severity is MISSING)
+    return {fact.target: fact.severity for fact in facts}
 
 
 def test_a_template_that_has_it_all_is_ready() -> None:
@@ -54,7 +54,7 @@ def test_a_template_that_has_it_all_is_ready() -> None:
         ({"headers": FAILED, "offered": CommandAnswer(0, "  Candidate: 6.8.0-45.45\n")}, HEADERS, READY),
     ],
 )
-def test_each_answer_is_judged(changed: dict[str, CommandAnswer], fact: str, verdict: TemplateVerdict) -> None:
+def test_each_answer_is_judged(changed: dict[str, CommandAnswer], fact: str, verdict: Severity) -> None:
     found = judged(changed)
     assert found.pop(fact) is verdict
     assert set(found.values()) == {READY}
@@ -66,14 +66,14 @@ def test_what_does_not_matter_is_not_judged() -> None:
 
 def test_a_clone_that_nobody_could_enter_says_why() -> None:
     (fact,) = silent_facts(GuestError("no address", code="guest.no-address", hint="look"))
-    assert (fact.verdict, fact.observed, fact.hint) == (MISSING, "no address", "look")
+    assert (fact.severity, fact.message, fact.hint) == (MISSING, "no address", "look")
 
 
 def test_a_boot_tells_more_than_vcenter() -> None:
-    known = [TemplateFact(name=name, verdict=UNKNOWN, observed="-") for name in ("hardware", ROOT)]
-    booted = [TemplateFact(name=name, verdict=READY, observed="seen") for name in (ROOT, "answers by SSH")]
+    known = [Diagnostic(target=name, severity=UNKNOWN, message="-") for name in ("hardware", ROOT)]
+    booted = [Diagnostic(target=name, severity=READY, message="seen") for name in (ROOT, "answers by SSH")]
     combined = combine(tuple(known), tuple(booted))
-    assert [(fact.name, fact.observed) for fact in combined] == [
+    assert [(fact.target, fact.message) for fact in combined] == [
         ("hardware", "-"),
         (ROOT, "seen"),
         ("answers by SSH", "seen"),

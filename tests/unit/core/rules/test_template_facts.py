@@ -7,8 +7,9 @@ import pytest
 
 from tests.fakes.pictures import settings, template
 from tests.fakes.requirements import cluster
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.model.spec import FirstBootBy, GuestAccess, HostKeys
-from vsphere_ml.core.rules.template_facts import TemplateFact, TemplateVerdict, template_facts
+from vsphere_ml.core.rules.template_facts import template_facts
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import Vm
@@ -21,37 +22,37 @@ def source(version: int = 20, **knobs: Any) -> Vm:
     return replace(template("ubuntu", version), settings=settings(**{"tools_version": 12389, **knobs}))
 
 
-def facts(vm: Vm, **guest: Any) -> list[TemplateFact]:
+def facts(vm: Vm, **guest: Any) -> list[Diagnostic]:
     return list(template_facts(vm, cluster(1, guest=GuestAccess(**guest))))
 
 
 def test_a_template_that_has_it_all_is_ready_but_for_what_only_a_boot_tells() -> None:
     found = facts(source())
-    assert {each.verdict for each in found[: TELL + 1]} == {TemplateVerdict.READY}
-    assert {each.verdict for each in found[TELL + 1 :]} == {TemplateVerdict.UNKNOWN}
+    assert {each.severity for each in found[: TELL + 1]} == {Severity.OK}
+    assert {each.severity for each in found[TELL + 1 :]} == {Severity.UNKNOWN}
     assert all("`" in each.hint for each in found[TELL + 1 :])
 
 
 @pytest.mark.parametrize(
     ("fact", "knobs", "guest", "verdict"),
     [
-        (CLONE, {"firmware": "bios"}, {}, TemplateVerdict.MISSING),
-        (TOOLS, {"tools_version": 0}, {}, TemplateVerdict.UNKNOWN),
-        (TOOLS, {"tools_version": 0}, {"first_boot": FirstBootBy.CUSTOMIZATION}, TemplateVerdict.MISSING),
-        (TELL, {"extra_config": SILENT}, {}, TemplateVerdict.MISSING),
-        (TELL, {"extra_config": SILENT}, {"host_keys": HostKeys.FIRST_USE}, TemplateVerdict.READY),
+        (CLONE, {"firmware": "bios"}, {}, Severity.ERROR),
+        (TOOLS, {"tools_version": 0}, {}, Severity.UNKNOWN),
+        (TOOLS, {"tools_version": 0}, {"first_boot": FirstBootBy.CUSTOMIZATION}, Severity.ERROR),
+        (TELL, {"extra_config": SILENT}, {}, Severity.ERROR),
+        (TELL, {"extra_config": SILENT}, {"host_keys": HostKeys.FIRST_USE}, Severity.OK),
     ],
 )
 def test_what_vcenter_knows_of_is_judged(
-    fact: int, knobs: dict[str, Any], guest: dict[str, Any], verdict: TemplateVerdict
+    fact: int, knobs: dict[str, Any], guest: dict[str, Any], verdict: Severity
 ) -> None:
-    assert facts(source(**knobs), **guest)[fact].verdict is verdict
+    assert facts(source(**knobs), **guest)[fact].severity is verdict
 
 
 def test_an_old_hardware_version_is_upgraded_in_clones() -> None:
     found = facts(source(15))[HARDWARE]
-    assert (found.verdict, found.observed.split(",")[0]) == (TemplateVerdict.READY, "15")
-    assert found.observed != facts(source(20))[HARDWARE].observed
+    assert (found.severity, found.message.split(",")[0]) == (Severity.OK, "15")
+    assert found.message != facts(source(20))[HARDWARE].message
 
 
 def test_what_is_inside_is_asked_only_where_it_matters() -> None:

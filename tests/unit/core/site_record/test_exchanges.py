@@ -66,7 +66,7 @@ def test_a_manifest_with_a_mistake_names_it(changed: dict[str, Any], key: str, t
     with pytest.raises(ConfigError) as caught:
         read_manifest(write(tmp_path, changed))
     assert caught.value.code == "site.record-invalid"
-    assert [each.key for each in caught.value.problems] == [key]
+    assert [each.target for each in caught.value.problems] == [key]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 7}', "[" * 100_000])

@@ -54,7 +54,7 @@ def test_hosts_that_lack_it_are_a_finding_with_the_whole_string_to_type(golden: 
     site = each_host(
         quad_8u3(hosts=1, taken=False), module_options=(("nmlx5_core", "max_vfs=8,8 ecn=1"), ("nmlx5_rdma", ""))
     )
-    (finding,) = planned(cluster(1, roce=LOSSLESS), site).findings
+    (finding,) = planned(cluster(1, roce=LOSSLESS), site).diagnostics
     assert (finding.code, finding.target) == ("host.roce", "esx-01.lab.test")
     golden(finding)
 
@@ -62,7 +62,7 @@ def test_hosts_that_lack_it_are_a_finding_with_the_whole_string_to_type(golden: 
 def test_a_driver_that_is_not_there_or_lacks_nothing_is_not_in_what_to_type(golden: Golden) -> None:
     site = quad_8u3(hosts=1, taken=False)
     half = (("nmlx5_core", "pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1"),)
-    (finding,) = planned(cluster(1, roce=LOSSLESS), each_host(site, module_options=half)).findings
+    (finding,) = planned(cluster(1, roce=LOSSLESS), each_host(site, module_options=half)).diagnostics
     golden(finding)
     assert "parameters set" not in finding.hint
 
@@ -70,9 +70,9 @@ def test_a_driver_that_is_not_there_or_lacks_nothing_is_not_in_what_to_type(gold
 def test_hosts_that_have_it_are_none_and_those_that_do_not_tell_are_named(golden: Golden) -> None:
     site = quad_8u3(hosts=1, taken=False)
     ready = (("nmlx5_core", "pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1"), ("nmlx5_rdma", "dscp_force=26"))
-    assert planned(cluster(1, roce=LOSSLESS), each_host(site, module_options=ready)).findings == ()
-    assert [each.code for each in planned(cluster(1, roce=LOSSLESS), site).findings] == ["host.roce-unknown"]
-    (other,) = planned(cluster(1, roce=LOSSLESS), each_host(site, module_options=())).findings
+    assert planned(cluster(1, roce=LOSSLESS), each_host(site, module_options=ready)).diagnostics == ()
+    assert [each.code for each in planned(cluster(1, roce=LOSSLESS), site).diagnostics] == ["host.roce-unknown"]
+    (other,) = planned(cluster(1, roce=LOSSLESS), each_host(site, module_options=())).diagnostics
     golden(other.message)
 
 
@@ -80,7 +80,7 @@ def test_nothing_is_asked_of_hosts_whose_nic_is_the_guests_own() -> None:
     site = each_host(quad_8u3(hosts=1, taken=False), module_options=(("nmlx5_core", ""), ("nmlx5_rdma", "")))
     ports = tuple(replace(each, passthrough=True, sriov_enabled=False, vfs=0) for each in site.hosts[0].nics)
     specs = nodes(1, nic=NicRequest(kind=NicKind.PASSTHROUGH))
-    assert planned(cluster(specs, roce=LOSSLESS), each_host(site, nics=ports)).findings == ()
+    assert planned(cluster(specs, roce=LOSSLESS), each_host(site, nics=ports)).diagnostics == ()
 
 
 def test_a_cluster_that_finds_no_place_is_searched_for_and_refused_as_ever() -> None:

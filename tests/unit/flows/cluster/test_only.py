@@ -71,7 +71,7 @@ def test_a_vm_that_left_the_file_is_not_deleted() -> None:
     assert planned(cluster(2), site), "without --only it is"
     plan = planned(select_nodes(cluster(2), ["node-1"]), site)
     assert not plan
-    assert not plan.findings
+    assert not plan.diagnostics
 
 
 def test_another_node_without_a_place_is_no_hindrance() -> None:

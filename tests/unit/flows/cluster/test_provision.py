@@ -308,7 +308,7 @@ def test_a_new_vm_on_a_far_gpu_is_started_anew_and_a_degraded_one_is_never_done(
     site = FakeVCenter(seed_7u2(), gpus_from_far=True)  # ESXi always takes the GPU of the other NUMA node
     report = provision(seed_cluster(1), site)
     assert not report.done
-    assert [finding.code for finding in report.findings] == ["placement.gpu-elsewhere"]
+    assert [finding.code for finding in report.diagnostics] == ["placement.gpu-elsewhere"]
     assert report.error is not None
     assert (report.error.code, report.error.status) == ("provision.degraded", 4)
     assert "node-1" in report.error.details[0]

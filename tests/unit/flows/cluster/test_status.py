@@ -90,7 +90,7 @@ def test_a_renamed_nodes_vm_is_never_called_one_too_many() -> None:
     assert found.placement_error is not None
     assert found.placement_error.code == "vm.renamed"
     assert "object.rename" in found.placement_error.hint
-    assert not found.findings
+    assert not found.diagnostics
 
 
 def test_a_half_made_node_is_told_as_such(golden: Golden) -> None:
@@ -111,7 +111,7 @@ def test_nodes_without_a_seat_never_hide_those_that_stand() -> None:
     assert found.placement_error is not None
     assert found.placement_error.code == "placement.infeasible"
     assert not found.matches_file
-    assert not found.findings
+    assert not found.diagnostics
 
 
 def test_one_standing_node_that_lost_its_gpu_never_hides_the_other() -> None:
@@ -125,7 +125,7 @@ def test_one_standing_node_that_lost_its_gpu_never_hides_the_other() -> None:
     first, second = found.nodes
     assert (first.state, first.placement, first.matches_file) == (NodeState.OFF, None, False)
     assert second.matches_file
-    assert not found.findings
+    assert not found.diagnostics
 
 
 def test_a_template_that_is_gone_is_told_and_hides_nothing() -> None:
@@ -153,7 +153,7 @@ def test_the_locality_told_is_the_one_that_is_not_the_one_wished_for() -> None:
     provision(seed_cluster(1), site)
     found = seen(seed_cluster(1), site)
     assert found.nodes[0].locality is Locality.CROSS_NUMA
-    assert [finding.code for finding in found.findings] == ["placement.gpu-elsewhere"]
+    assert [finding.code for finding in found.diagnostics] == ["placement.gpu-elsewhere"]
 
 
 def test_gpus_of_others_are_never_told_as_ours() -> None:

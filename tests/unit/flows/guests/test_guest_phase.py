@@ -252,7 +252,7 @@ def test_an_address_that_changed_since_the_first_boot_is_a_finding(rig: Rig, gol
     rig.spec = spec_of((node("node-1", address=Address(address="10.0.0.99/24", gateway="10.0.0.1")),))
     report = rig.run()
     assert not report.plan
-    (finding,) = report.findings
+    (finding,) = report.diagnostics
     assert finding.code == "guest.address-changed"
     golden(finding)
 

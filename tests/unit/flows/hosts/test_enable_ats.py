@@ -303,10 +303,10 @@ def test_what_a_host_differs_in_already_is_said_before_it_is_touched(desired: De
     rig = existing(1)
     rig.esx(0).desired = desired
     (host,) = rig.run(dry_run=True).plan.hosts
-    assert [(each.code, each.target) for each in host.findings] == [(code, host.name)]
+    assert [(each.code, each.target) for each in host.diagnostics] == [(code, host.name)]
     assert host.refusals == ()
     assert rig.run().error is None
-    assert rig.run(dry_run=True).plan.hosts[0].findings == ()
+    assert rig.run(dry_run=True).plan.hosts[0].diagnostics == ()
 
 
 @pytest.mark.parametrize(("image", "how"), [(True, mft.INSTALL_BY_IMAGE), (False, mft.INSTALL)])

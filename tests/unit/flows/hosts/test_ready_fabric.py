@@ -73,7 +73,7 @@ def test_hosts_that_are_not_to_be_changed_are_a_finding_and_the_nodes_come_up() 
     site.site.inventory = replace(site.site.inventory, hosts=hosts)
     report = site.run()
     assert report.done
-    assert [each.code for each in report.findings] == ["host.roce"]
+    assert [each.code for each in report.diagnostics] == ["host.roce"]
     assert site.hosts.changes == []
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from tests.unit.guest.cluster import NODE_1, facts
 from tests.unit.guest.recorder import Recorder
+from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.guest.facts import judge, wanted
-from vsphere_ml.guest.facts.judge import FactVerdict
 from vsphere_ml.guest.facts.verify import Evidence, verify
 from vsphere_ml.guest.playbooks.fields import FileSource
 from vsphere_ml.guest.playbooks.playbook import load_text
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tests.golden import Golden
     from vsphere_ml.core.model.guest import GuestFacts, Playbook
 
-OK, WARNING, FAILED, UNKNOWN = FactVerdict.OK, FactVerdict.WARNING, FactVerdict.FAILED, FactVerdict.UNKNOWN
+OK, WARNING, FAILED, UNKNOWN = Severity.OK, Severity.WARNING, Severity.ERROR, Severity.UNKNOWN
 RECORDED = Path(__file__).parents[3] / "cases" / "nvidia"
 WITHOUT_DRIVER = CommandAnswer(9, (RECORDED / "nvidia-smi-without-driver.txt").read_text())
 WITHOUT_LIBRARY = CommandAnswer(12, (RECORDED / "nvidia-smi-without-library.txt").read_text())
@@ -74,7 +74,7 @@ def shown(mtu: int, address: str) -> str:
 GID = "index 3 of mlx5_0 on ens224, RoCE v2, 192.168.0.11"
 rdma_device = partial(judge.rdma_device, mtu=9000)
 roce_interface = partial(judge.roce_interface, roce=NetplanRoce())
-CASES: dict[str, tuple[Any, CommandAnswer, FactVerdict, str]] = {
+CASES: dict[str, tuple[Any, CommandAnswer, Severity, str]] = {
     "a GPU of the profile": (judge.gpus, CommandAnswer(0, "GRID A100-40C\n"), OK, "GRID A100-40C"),
     "a GPU under its newer name": (judge.gpus, CommandAnswer(0, "NVIDIA A100-40C\n"), OK, "NVIDIA A100-40C"),
     "a GPU of another profile": (
@@ -388,13 +388,13 @@ def test_passthrough_gpus_want_no_licence_and_no_driver_of_the_vgpu_managers_bra
 
 
 def test_a_guest_that_answers_nothing_has_nothing_in_order() -> None:
-    assert not [each.fact for each in seen_of() if each.verdict is OK]
-    assert all(each.evidence and each.node == "node-1" for each in seen_of())
+    assert not [each.fact for each in seen_of() if each.severity is OK]
+    assert all(each.message and each.target == "node-1" for each in seen_of())
 
 
 def test_whatever_a_lab_guest_shows_says_lab() -> None:
-    assert all(each.lab and each.evidence.startswith("lab: ") for each in seen_of(lab=True))
-    assert not any(each.lab or "lab" in each.evidence for each in seen_of())
+    assert all(each.lab and each.message.startswith("lab: ") for each in seen_of(lab=True))
+    assert not any(each.lab or "lab" in each.message for each in seen_of())
 
 
 def test_a_node_without_gpus_is_not_asked_about_them() -> None:
@@ -424,7 +424,7 @@ def test_what_is_right_is_what_the_playbooks_say() -> None:
     assert "su - mpi" in seen["locked memory"].command
     answers = {"RDMA device": CommandAnswer(0, devinfo("PORT_ACTIVE", 1024))}
     found = {each.fact: each for each in verify(Recorder(answers), NODE_1, wanted.wanted_by_playbooks([steps]))}
-    assert found["RDMA device"].verdict is OK
+    assert found["RDMA device"].severity is OK
 
 
 def test_words_in_unforeseen_places_are_no_crash() -> None:
@@ -432,5 +432,5 @@ def test_words_in_unforeseen_places_are_no_crash() -> None:
         for judged, *_ in CASES.values():
             for status in (0, 1):
                 verdict, evidence = judged(CommandAnswer(status, text), NODE_1)
-                assert verdict in FactVerdict
+                assert verdict in Severity
                 assert evidence

@@ -19,11 +19,11 @@ from tests.unit.guest.cluster import facts
 from vsphere_ml.bench.launch import remote_job
 from vsphere_ml.bench.model import rank_log
 from vsphere_ml.bench.probe import clocks
+from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.report import nccl_topology
 from vsphere_ml.core.tools import nvidia_smi
 from vsphere_ml.guest.facts import judge
-from vsphere_ml.guest.facts.judge import FactVerdict
 from vsphere_ml.guest.facts.verify import CLOCKS, ECC, NAMES
 from vsphere_ml.guest.steps.gpu import driver
 
@@ -41,11 +41,11 @@ def count() -> int:
 
 def test_passthrough_gpus_are_in_order_by_what_they_answer() -> None:
     node = facts(profile="", gpus=count())
-    assert judge.gpus(asked(NAMES), node)[0] is FactVerdict.OK
-    assert judge.clocks(asked(CLOCKS), node)[0] is FactVerdict.OK
-    assert judge.container(asked("nvidia-smi -L"), node)[0] is FactVerdict.OK
+    assert judge.gpus(asked(NAMES), node)[0] is Severity.OK
+    assert judge.clocks(asked(CLOCKS), node)[0] is Severity.OK
+    assert judge.container(asked("nvidia-smi -L"), node)[0] is Severity.OK
     verdict, evidence = judge.ecc(asked(ECC), node)
-    assert verdict in {FactVerdict.OK, FactVerdict.UNKNOWN}, evidence  # a GPU without ECC tells none
+    assert verdict in {Severity.OK, Severity.UNKNOWN}, evidence  # a GPU without ECC tells none
 
 
 def test_the_drivers_version_has_a_branch() -> None:

@@ -35,7 +35,7 @@ SETTINGS = {
 
 def told(error: ConfigError) -> list[str]:
     return [
-        f"{each.line or '-'}: {each.key}: {each.message}" + (f" ({each.hint})" if each.hint else "")
+        f"{each.line or '-'}: {each.target}: {each.message}" + (f" ({each.hint})" if each.hint else "")
         for each in error.problems
     ]
 
@@ -113,7 +113,7 @@ def test_the_shipped_ones_are_those_of_the_issue() -> None:
 def test_a_driver_has_no_default_since_it_is_not_public(golden: Golden) -> None:
     with pytest.raises(ConfigError) as raised:
         playbook.load(playbook.find("driver", Path()), positions=positions)
-    assert [problem.key for problem in raised.value.problems] == ["step[0].source"]
+    assert [problem.target for problem in raised.value.problems] == ["step[0].source"]
     golden(raised.value.problems[0].message)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from vsphere_ml.bench.analysis.study import Study
-    from vsphere_ml.bench.model.record import Diagnostic
+    from vsphere_ml.core.diagnostics import Diagnostic
 
 
 def text(seen: Study, diagnostics: Sequence[Diagnostic]) -> Group:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.gate.gate import Passed
 from vsphere_ml.cli.views.layout.text import line, table
+from vsphere_ml.core.diagnostics import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,10 +13,13 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.gate.gate import GateCheck
     from vsphere_ml.cli.views.layout.columns import Columns
 
-STYLES = {Passed.YES: "green", Passed.NO: "red", Passed.UNKNOWN: "yellow"}
+_WORDS = {Severity.OK: "pass", Severity.ERROR: "fail", Severity.UNKNOWN: "cannot tell"}
+STYLES = {Severity.OK: "green", Severity.ERROR: "red", Severity.UNKNOWN: "yellow"}
 
 
 def text(checks: Sequence[GateCheck]) -> Columns:
     """Return a line a check."""
-    rows = ((line((each.passed.value, STYLES[each.passed])), each.kind, each.name, each.message) for each in checks)
+    rows = (
+        (line((_WORDS[each.severity], STYLES[each.severity])), each.kind, each.target, each.message) for each in checks
+    )
     return table(("", "KIND", "CHECK", "WHAT WAS SEEN"), rows)

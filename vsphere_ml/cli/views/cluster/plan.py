@@ -11,6 +11,7 @@ from vsphere_ml.cli.views.cluster import changes, hardware
 from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import count, line, table
 from vsphere_ml.cli.views.site import ready
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.model.placement import Locality, WantPvrdma
 from vsphere_ml.core.plan.changes import CloneVm, PowerOn, subject
 from vsphere_ml.core.plan.describe import device_name, object_name
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.model.placement import NodePlacement
     from vsphere_ml.core.plan.changes import Change
-    from vsphere_ml.core.plan.plan import Finding
 
 STYLES = {changes.ADDED: "green", changes.CHANGED: "yellow", changes.REMOVED: "red", changes.INTERRUPTED: "bold red"}
 PLACEMENT_TITLES = ("NODE", "HOST", "NUMA", "GPU", "NIC", "LOCALITY", "PAIRING")
@@ -49,7 +49,7 @@ def data(plan: Plan) -> dict[str, Any]:
         "targets": hardware.data(plan),
         "placements": [placement_fields(each) for each in plan.placements],
         "notes": list(plan.notes),
-        "findings": plain_value(plan.findings),
+        "diagnostics": plain_value(plan.diagnostics),
     }
 
 
@@ -76,9 +76,9 @@ def placement_fields(each: NodePlacement) -> dict[str, Any]:
     }
 
 
-def finding(each: Finding) -> Iterator[Text]:
+def finding(each: Diagnostic) -> Iterator[Text]:
     """Yield a finding's lines, the hint under it."""
-    yield line(("   ? ", "magenta"), f"{each.target}: {each.message}")
+    yield line(("   ? ", "magenta"), str(each))
     if each.hint:
         yield line("     ", ("hint: ", "bold cyan"), each.hint)
 
@@ -114,7 +114,7 @@ def _diagnostics(plan: Plan) -> Iterator[RenderableType]:
     if notes := [*whys, *plan.notes, *_unknowns(plan)]:
         yield line(("notes", "bold"))
         yield from (line("   ", each) for each in notes)
-    others = [each for each in plan.findings if not each.drift]
+    others = [each for each in plan.diagnostics if each.severity is Severity.INFO]
     for title, found in (("differs from the file, and is left to you", plan.drift), ("to look at", others)):
         if found:
             yield line((title, "bold"))

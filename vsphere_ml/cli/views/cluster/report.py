@@ -62,7 +62,7 @@ def data(report: Report) -> dict[str, Any]:
         "pending": plans.data(report.pending),
         "placements": [plans.placement_fields(each) for each in report.placements],
         "notes": list(report.notes),
-        "findings": plain_value(report.findings),
+        "diagnostics": plain_value(report.diagnostics),
         "seconds": round(report.seconds, 3),
         "guests": of_guests.data(report.guests) if report.guests else {"skipped_guests": report.skipped_guests},
     }
@@ -72,7 +72,7 @@ def _parts(report: Report) -> Iterator[RenderableType]:
     if report.command == "provision" and report.placements:
         yield plans.placement_table(report.placements)
     yield from ready.outcome_lines(report.hosts)
-    for each in report.findings:
+    for each in report.diagnostics:
         yield from plans.finding(each)
     if report.skipped_guests:
         yield line(f"guests left alone: {report.skipped_guests}")

@@ -44,7 +44,7 @@ def data(status: Status) -> dict[str, Any]:
         "drift": list(status.drift),
         "pending": plans.data(status.pending),
         "running": plain_value(status.running),
-        "findings": plain_value(status.findings),
+        "diagnostics": plain_value(status.diagnostics),
         "placement_error": as_data(status.placement_error) if status.placement_error else None,
     }
 
@@ -84,7 +84,7 @@ def _parts(status: Status) -> Iterator[RenderableType]:
         yield from (line("   ", each) for each in (status.placement_error.message, *status.placement_error.details))
         if status.placement_error.hint:
             yield line("     ", ("hint: ", "bold cyan"), status.placement_error.hint)
-    for each in status.findings:
+    for each in status.diagnostics:
         yield from plans.finding(each)
     yield _end(status)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vsphere_ml.guest.facts.verify import Evidence
 
 _FEW = 2  # nodes whose facts are listed one by one
-STYLES = {"ok": "green", "warning": "yellow", "failed": "red", "unknown": "yellow"}
+STYLES = {"ok": "green", "warning": "yellow", "error": "red", "unknown": "yellow"}
 
 
 def text(seen: Verified, *, commands: bool = False) -> Group:
@@ -48,7 +48,7 @@ def _parts(seen: Verified, *, commands: bool) -> Iterator[RenderableType]:
 
 
 def _count_other_facts(seen: Verified) -> str:
-    warned, unknown = (sum(each.verdict.value == state for each in seen.evidence) for state in ("warning", "unknown"))
+    warned, unknown = (sum(each.severity == state for each in seen.evidence) for state in ("warning", "unknown"))
     warnings = f"; {warned} warning{'' if warned == 1 else 's'}" if warned else ""
     return warnings + (f"; {unknown} fact{'' if unknown == 1 else 's'} unknown" if unknown else "")
 
@@ -58,25 +58,25 @@ def _fold(evidence: Sequence[Evidence], *, every: bool) -> Iterator[tuple[Eviden
 
     Where all is `ok` and yet different, only an example is shown, unless `every` one is wanted.
     """
-    if len({each.node for each in evidence}) <= _FEW:
-        yield from ((each, each.node, each.evidence) for each in evidence)
+    if len({each.target for each in evidence}) <= _FEW:
+        yield from ((each, each.target, each.message) for each in evidence)
         return
     facts: dict[tuple[str, str], dict[str, list[Evidence]]] = {}
     for each in evidence:
-        facts.setdefault((each.fact, each.verdict.value), {}).setdefault(each.evidence, []).append(each)
+        facts.setdefault((each.fact, each.severity), {}).setdefault(each.message, []).append(each)
     for (_, verdict), alike in facts.items():
         if verdict == "ok" and len(alike) > _FEW and not every:
             found = [each for group in alike.values() for each in group]
-            yield found[0], _names(found), f"{len(alike)} different answers, such as {found[0].evidence}"
+            yield found[0], _names(found), f"{len(alike)} different answers, such as {found[0].message}"
         else:
-            yield from ((group[0], _names(group), group[0].evidence) for group in alike.values())
+            yield from ((group[0], _names(group), group[0].message) for group in alike.values())
 
 
 def _names(evidence: Sequence[Evidence]) -> str:
-    return ", ".join(fold_names(each.node for each in evidence))
+    return ", ".join(fold_names(each.target for each in evidence))
 
 
 def _row(each: Evidence, nodes: str, seen: str, *, commands: bool) -> tuple[str | Text, ...]:
-    state = each.verdict.value
+    state = each.severity
     row = (nodes, each.fact, line((state, STYLES[state])), seen)
     return (*row, each.command) if commands else row

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group
 
 from vsphere_ml.cli.views.layout.text import count, line
-from vsphere_ml.core.rules.rule import Severity
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from vsphere_ml.kubernetes.lint import LintedFile
-    from vsphere_ml.kubernetes.lint_rule import ManifestFinding
 
 STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "dim"}
 
@@ -26,13 +25,13 @@ def text(files: tuple[LintedFile, ...]) -> Group:
 
 
 def _file(file: LintedFile) -> Iterator[Text]:
-    for finding in file.findings:
-        yield from _finding(finding)
+    for each in file.diagnostics:
+        yield from _diagnostic(each)
     for kind in file.skipped:
         yield line((f"{file.file}: {kind} is not checked", "dim"))
     if file.jobs:
-        errors = sum(each.severity is Severity.ERROR for each in file.findings)
-        warnings = len(file.findings) - errors
+        errors = sum(each.severity is Severity.ERROR for each in file.diagnostics)
+        warnings = len(file.diagnostics) - errors
         yield line(
             f"{file.file}: {count(file.jobs, 'MPIJob')}, ",
             (count(errors, "error"), "red" if errors else "green"),
@@ -40,11 +39,11 @@ def _file(file: LintedFile) -> Iterator[Text]:
         )
 
 
-def _finding(finding: ManifestFinding) -> Iterator[Text]:
+def _diagnostic(each: Diagnostic) -> Iterator[Text]:
     yield line(
-        f"{finding.file}:{finding.line}: ",
-        (f"{finding.severity}: ", STYLES[finding.severity]),
-        f"{finding.message} ",
-        (f"({finding.rule})", "dim"),
+        f"{each.file}:{each.line}: ",
+        (f"{each.severity}: ", STYLES[each.severity]),
+        f"{each.message} ",
+        (f"({each.code})", "dim"),
     )
-    yield line((f"   {finding.path}; {finding.hint}", "dim"))
+    yield line((f"   {each.target}; {each.hint}", "dim"))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vsphere_ml.cli.terminal import Answer
     from vsphere_ml.core.errors import VsmlError
 
-SCHEMA = "vsml/2"
+SCHEMA = "vsml/3"
 
 
 def success(command: str, answer: Answer, messages: Sequence[str]) -> str:
@@ -40,7 +40,7 @@ def as_data(error: VsmlError) -> dict[str, Any]:
         "details": list(error.details),
     }
     if isinstance(error, ConfigError) and error.problems:
-        answers["problems"] = [dataclasses.asdict(problem) for problem in error.problems]
+        answers["problems"] = [{**plain_value(each), "code": each.code or error.code} for each in error.problems]
     return answers
 
 

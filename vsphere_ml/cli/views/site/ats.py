@@ -55,7 +55,7 @@ def _host(each: HostPlan, outcome: HostOutcome | None, report: AtsReport) -> dic
         "foreign": list(each.foreign),
         "migrated": list(each.migrated),
         "warnings": list(each.warnings),
-        "findings": plain_value(each.findings),
+        "diagnostics": plain_value(each.diagnostics),
         "refusals": plain_value(each.refusals),
         "former": plain_value(last.record.former) if last.record else {},
         "outcome": None if outcome is None else _outcome(outcome),

@@ -63,7 +63,7 @@ def _plan(todo: AtsPlan, *, every_step: bool) -> Iterator[RenderableType]:
             yield line((f"{host.name}: DRS migrates to other hosts: ", "yellow"), ", ".join(host.migrated))
         if host.foreign:
             yield line((f"{host.name}: not this cluster's, and stopped too: ", "bold red"), ", ".join(host.foreign))
-        for found in host.findings:
+        for found in host.diagnostics:
             yield line((f"{host.name}: ", "yellow"), found.message)
             yield line(("  hint: ", "dim"), found.hint)
         for reason in host.refusals:

@@ -37,7 +37,7 @@ def lines(hosts: Sequence[HostPlan]) -> Iterator[Text]:
         if host.migrated:
             yield line(("   ~ ", "yellow"), f"{host.name}: DRS migrates to other hosts: {list_names(host.migrated)}")
         yield from (line(("   ? ", "magenta"), f"{host.name}: {warning}") for warning in host.warnings)
-        for found in host.findings:
+        for found in host.diagnostics:
             yield line(("   ? ", "magenta"), f"{host.name}: {found.message}")
             yield line("     ", ("hint: ", "bold cyan"), found.hint)
         for reason in host.refusals:
@@ -77,7 +77,7 @@ def data(hosts: Sequence[HostPlan]) -> list[dict[str, Any]]:
             "migrated": list(host.migrated),
             "refusals": plain_value(host.refusals),
             "warnings": list(host.warnings),
-            "findings": plain_value(host.findings),
+            "diagnostics": plain_value(host.diagnostics),
         }
         for host in hosts
     ]

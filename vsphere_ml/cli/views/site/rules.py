@@ -9,14 +9,14 @@ from vsphere_ml.cli.views.layout.text import table as aligned
 from vsphere_ml.core.rules.sources import SOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from rich.text import Text
 
     from vsphere_ml.cli.views.layout.columns import Columns
-    from vsphere_ml.core.rules.rule import Rule, RuleViolation
+    from vsphere_ml.core.diagnostics import Diagnostic
+    from vsphere_ml.core.rules.rule import Rule
 
-_SHOWN = 8  # nodes of a rule
 STYLES = {"error": "red", "warning": "yellow", "info": "dim"}
 TITLES = ("NO", "RULE", "SEVERITY", "VERSIONS", "SAYS")
 OURS = "our own reasoning; no document says so"
@@ -57,25 +57,10 @@ def data(rule: Rule) -> dict[str, Any]:
     }
 
 
-def diagnostic_lines(diagnostics: Iterable[RuleViolation]) -> Iterator[Text]:
+def diagnostic_lines(diagnostics: Iterable[Diagnostic]) -> Iterator[Text]:
     """Yield a line for each rule that is broken."""
     for each in diagnostics:
-        severity = (f"{each.severity}: ", STYLES[each.severity])
-        yield line(severity, f"{_some(each.nodes)}: {each.words} ", (f"(vsml rules why {each.rule})", "dim"))
-
-
-def _some(nodes: Sequence[str]) -> str:
-    """Return the names, or of very many the first and the last and how many there are, as `check` folds its table."""
-    return (
-        ", ".join(nodes) if len(nodes) <= _SHOWN else f"{nodes[0]} … {nodes[-1]} ({len(nodes)}; `-o json` names them)"
-    )
-
-
-def broken_data(diagnostics: Iterable[RuleViolation]) -> list[dict[str, Any]]:
-    return [
-        {"rule": each.rule, "severity": each.severity.value, "nodes": list(each.nodes), "message": each.words}
-        for each in diagnostics
-    ]
+        yield line((f"{each.severity}: ", STYLES[each.severity]), f"{each} ", (f"(vsml rules why {each.code})", "dim"))
 
 
 def _sources(rule: Rule) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from tests.fakes import pictures, requirements
 from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.cluster import changes
 from vsphere_ml.cli.views.cluster import plan as view
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.model.inventory import NetworkRef
 from vsphere_ml.core.model.placement import Pairing, WantPvrdma
 from vsphere_ml.core.nodes.firstboot import Customization
@@ -17,7 +18,7 @@ from vsphere_ml.core.placement.solve import solve
 from vsphere_ml.core.plan.changes import Change, PowerOff, PowerOn, SetSettings, subject
 from vsphere_ml.core.plan.describe import object_name
 from vsphere_ml.core.plan.diff import diff
-from vsphere_ml.core.plan.plan import Finding, Plan, Stage
+from vsphere_ml.core.plan.plan import Plan, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,15 +96,25 @@ def test_findings_are_shown_with_what_a_person_can_do_also_when_nothing_is_to_be
     shown: Callable[..., Shown],
     golden: Golden,
 ) -> None:
-    finding = Finding(code="vm.not-in-file", target="node-9", message="not in the file", hint="vsml destroy")
-    golden(text(Plan(stages=(), findings=(finding,)), shown))
+    finding = Diagnostic(
+        severity=Severity.INFO,
+        code="vm.not-in-file",
+        target="node-9",
+        message="not in the file",
+        hint="vsml destroy",
+    )
+    golden(text(Plan(stages=(), diagnostics=(finding,)), shown))
 
 
 def test_a_difference_that_vsml_leaves_alone_is_never_nothing_to_do(
     shown: Callable[..., Shown], golden: Golden
 ) -> None:
-    finding = Finding(code="vm.not-in-file", target="node-9", message="not in the file", drift=True)
-    last = text(Plan(stages=(), findings=(finding,)), shown).splitlines()[-1]
+    finding = Diagnostic(
+        code="vm.not-in-file",
+        target="node-9",
+        message="not in the file",
+    )
+    last = text(Plan(stages=(), diagnostics=(finding,)), shown).splitlines()[-1]
     golden(last)
 
 

@@ -8,12 +8,13 @@ from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.cluster import report
 from vsphere_ml.cli.views.cluster import status as status_view
 from vsphere_ml.cli.views.layout import envelope
+from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.placement.solve import solve
 from vsphere_ml.core.plan.changes import PowerOff, PowerOn
 from vsphere_ml.core.plan.diff import diff
 from vsphere_ml.core.plan.outcome import Done, Undone, Untried
-from vsphere_ml.core.plan.plan import Finding, Plan, Stage
+from vsphere_ml.core.plan.plan import Plan, Stage
 from vsphere_ml.flows.cluster.report import Report
 from vsphere_ml.flows.cluster.status import NodeState, NodeStatus, Status
 
@@ -95,12 +96,15 @@ def test_a_dry_run_is_the_plan_and_tells_differences_on_request() -> None:
     answer = report.answer(dry, dry_run=True, detailed=True)
     assert answer.status == 7
     assert isinstance(answer.data, dict)
-    assert set(answer.data) >= {"stages", "placements", "findings"}
+    assert set(answer.data) >= {"stages", "placements", "diagnostics"}
 
 
 def test_a_status_shows_what_lacks_and_why_a_node_has_no_seat(shown: Callable[..., Shown], golden: Golden) -> None:
-    finding = Finding(
-        code="vm.not-in-file", target="node-9", message="not in the file", hint="vsml destroy --only node-9", drift=True
+    finding = Diagnostic(
+        code="vm.not-in-file",
+        target="node-9",
+        message="not in the file",
+        hint="vsml destroy --only node-9",
     )
     seen = Status(
         cluster="train",
@@ -115,7 +119,7 @@ def test_a_status_shows_what_lacks_and_why_a_node_has_no_seat(shown: Callable[..
             ),
             NodeStatus(node="node-2", state=NodeState.MISSING, drift=("is not there",)),
         ),
-        pending=Plan(stages=PENDING.stages, findings=(finding,)),
+        pending=Plan(stages=PENDING.stages, diagnostics=(finding,)),
         drift=("rule vsml-train is not there",),
         placement_error=NotPossible(
             "no host can take node-2", code="placement.infeasible", details=("esx-01: no GPU free",)
@@ -128,14 +132,18 @@ def test_a_status_shows_what_lacks_and_why_a_node_has_no_seat(shown: Callable[..
     assert data["placement_error"]["code"] == "placement.infeasible"
 
 
-DRIFT = Finding(code="vm.not-in-file", target="node-9", message="not in the file", drift=True)
+DRIFT = Diagnostic(
+    code="vm.not-in-file",
+    target="node-9",
+    message="not in the file",
+)
 
 
 def test_a_run_that_leaves_a_difference_does_not_say_that_all_is_as_the_file_says(
     shown: Callable[..., Shown],
     golden: Golden,
 ) -> None:
-    differing = Plan(stages=(), findings=(DRIFT,))
+    differing = Plan(stages=(), diagnostics=(DRIFT,))
     idle = Report(command="provision", cluster="train", plan=differing, applied=False, pending=differing)
     answer = report.answer(idle, dry_run=False, detailed=True)
     assert answer.status == 7

@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from vsphere_ml.cli.views.guests import verify as view
+from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.flows.guests.verify import Verified
-from vsphere_ml.guest.facts.judge import FactVerdict
 from vsphere_ml.guest.facts.verify import Evidence
 
 FACTS = tuple(f"fact {number}" for number in range(16))
@@ -18,10 +18,10 @@ FACTS = tuple(f"fact {number}" for number in range(16))
 def evidence(nodes: int, **bad: str) -> tuple[Evidence, ...]:
     return tuple(
         Evidence(
-            node=f"node-{at:02}",
+            target=f"node-{at:02}",
             fact=fact,
-            verdict=FactVerdict.FAILED if bad.get(f"node_{at:02}") == fact else FactVerdict.OK,
-            evidence=f"offset 0.{at:02} ms" if fact == "fact 3" else f"as it should be, {fact}",
+            severity=Severity.ERROR if bad.get(f"node_{at:02}") == fact else Severity.OK,
+            message=f"offset 0.{at:02} ms" if fact == "fact 3" else f"as it should be, {fact}",
             command="true",
         )
         for at in range(1, nodes + 1)

@@ -29,7 +29,7 @@ FOUND = SignIn(
 
 def detail(found: SignIn) -> dict[str, tuple[str, str]]:
     checks = [*view.sources(found, view.password(found)), *view.sign_in_checks(found, "vCenter 8", "8.0.3.0")]
-    return {each.name: (each.state, each.detail) for each in checks}
+    return {each.target: (each.severity, each.message) for each in checks}
 
 
 def test_each_part_says_where_it_comes_from_and_the_password_only_that() -> None:
@@ -47,6 +47,6 @@ def test_no_verification_is_a_warning_not_an_ok() -> None:
 
 
 def test_missing_privileges_are_named_and_unreadable_ones_are_said(golden: Golden) -> None:
-    assert view.privileges(()).state == "ok"
-    golden(view.privileges(("Folder.Create",)).detail)
-    assert view.privileges(None).state == "warning"
+    assert view.privileges(()).severity == "ok"
+    golden(view.privileges(("Folder.Create",)).message)
+    assert view.privileges(None).severity == "warning"
