@@ -35,6 +35,7 @@ from vsphere_ml.core.plan.changes import (
     PowerOff,
     PowerOn,
     SetSettings,
+    SettingDrift,
     UpgradeHardware,
 )
 from vsphere_ml.core.ports.vcenter import Scope
@@ -296,7 +297,7 @@ class VCenterContract:
     def test_settings_are_brought_to_the_target(self, rig: Rig) -> None:
         rig.do(rig.clone("n-1"))
         target = replace(rig.target(), cpus=12, memory=gib(96), extra_config={"pciPassthru.64bitMMIOSizeGB": "128"})
-        rig.do(SetSettings(vm="n-1", target=target, drift=("cpus",)))
+        rig.do(SetSettings(vm="n-1", target=target, drift=(SettingDrift("vCPUs", "1", "2"),)))
         vm, settings = rig.vm("n-1"), rig.settings("n-1")
         assert (vm.cpus, vm.memory, settings.memory_reservation) == (12, gib(96), gib(96))
         assert settings.extra_config["pciPassthru.64bitMMIOSizeGB"] == "128"

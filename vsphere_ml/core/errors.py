@@ -20,15 +20,27 @@ if TYPE_CHECKING:
 
 
 class VsmlError(Exception):
-    """What failed, on what, why, and what to type next."""
+    """What failed, on what, why, and what to type next.
+
+    With a `reason` in place of a message, the message is that after the target's name; views that show the target
+    beside it show the reason alone.
+    """
 
     status: ClassVar[int] = 1
 
     def __init__(
-        self, message: str, *, code: str, target: str = "", hint: str = "", details: tuple[str, ...] = ()
+        self,
+        message: str = "",
+        *,
+        code: str,
+        target: str = "",
+        hint: str = "",
+        details: tuple[str, ...] = (),
+        reason: str = "",
     ) -> None:
-        super().__init__(message)
-        self.message = message
+        self.reason = reason or message
+        self.message = message or f"{target}: {reason}"
+        super().__init__(self.message)
         self.code = code
         self.target = target
         self.hint = hint
@@ -60,9 +72,10 @@ class NotPossible(VsmlError):  # noqa: N818 - reads as what it says
 
 
 class VSphereError(VsmlError):
-    """vCenter refused, failed, or did not answer in time."""
+    """vCenter refused, failed, or did not answer in time; `action` is what was tried, where the message says so."""
 
     status = 4
+    action = ""
 
 
 class GuestError(VsmlError):

@@ -195,7 +195,7 @@ class _Run:
         try:
             return step.apply(self.shell, self.facts)
         except GuestError as error:
-            raise _error_in_step(self.facts, step.title, error) from error
+            raise _error_in_step(step.title, error) from error
 
     def _believe(self, at: int, seen: Mapping[str, CommandAnswer]) -> None:
         step = self.steps[at]
@@ -227,12 +227,11 @@ def _ask(probe: Probe, steps: Sequence[Step], facts: GuestFacts, start: int = 0)
     return seen
 
 
-def _error_in_step(facts: GuestFacts, step: str, error: GuestError) -> GuestError:
+def _error_in_step(step: str, error: GuestError) -> GuestError:
     """Return the error with the step it came up in. What is no command's failure keeps its code."""
     failed = error.code == "guest.command-failed"
-    why = error.message.removeprefix(f"{facts.name}: ")
     return GuestError(
-        f"{facts.name}: step `{step}`{' failed' if failed else ''}: {why}",
+        reason=f"step `{step}`{' failed' if failed else ''}: {error.reason}",
         code="guest.step-failed" if failed else error.code,
         target=error.target,
         hint=error.hint,
@@ -242,5 +241,5 @@ def _error_in_step(facts: GuestFacts, step: str, error: GuestError) -> GuestErro
 
 def _step_error(facts: GuestFacts, step: str, why: str, details: tuple[str, ...] = ()) -> GuestError:
     return GuestError(
-        f"{facts.name}: step `{step}` failed: {why}", code="guest.step-failed", target=facts.name, details=details
+        reason=f"step `{step}` failed: {why}", code="guest.step-failed", target=facts.name, details=details
     )

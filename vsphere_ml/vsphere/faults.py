@@ -174,6 +174,7 @@ def translate(
         hint=meaning.hint,
         details=_details(fault, names),
     )
+    error.action = action
     error.__cause__ = fault
     return error
 

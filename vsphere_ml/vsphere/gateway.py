@@ -5,30 +5,12 @@ from __future__ import annotations
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pyVmomi import vim, vmodl
 
 from vsphere_ml.core.errors import VsmlError
-from vsphere_ml.core.plan.changes import (
-    AttachDevices,
-    CloneVm,
-    CreateFolder,
-    CustomizeGuest,
-    DeleteFolder,
-    DeleteRule,
-    DeleteVm,
-    MakeRule,
-    MarkVm,
-    MoveToFolder,
-    MoveToPool,
-    NewMac,
-    PowerOff,
-    PowerOn,
-    SetSettings,
-    SetSwitchMtu,
-    UpgradeHardware,
-)
+from vsphere_ml.core.plan.describe import TEXTS
 from vsphere_ml.vsphere.changes.change_executor import ChangeExecutor
 from vsphere_ml.vsphere.changes.datastore import Files
 from vsphere_ml.vsphere.changes.lock import Lock
@@ -53,26 +35,6 @@ if TYPE_CHECKING:
     from vsphere_ml.vsphere.connection.session import Session
 
 T = TypeVar("T")
-
-_ACTIONS: dict[type[Any], str] = {
-    CreateFolder: "making folder `{0.path}`",
-    CloneVm: "cloning `{0.source_name}` to `{0.vm}`",
-    MarkVm: "marking `{0.vm}`",
-    MoveToFolder: "moving `{0.vm}` to folder `{0.path}`",
-    MoveToPool: "moving `{0.vm}` to resource pool `{0.pool_name}`",
-    UpgradeHardware: "raising `{0.vm}` to hardware version {0.version}",
-    SetSettings: "configuring `{0.vm}`",
-    AttachDevices: "changing the devices of `{0.vm}`",
-    NewMac: "giving `{0.vm}` a new MAC",
-    CustomizeGuest: "customizing the guest of `{0.vm}`",
-    MakeRule: "making rule `{0.name}`",
-    SetSwitchMtu: "setting the MTU of switch `{0.name}`",
-    PowerOn: "powering on `{0.vm}`",
-    PowerOff: "powering off `{0.vm}`",
-    DeleteVm: "deleting `{0.vm}`",
-    DeleteRule: "deleting rule `{0.name}`",
-    DeleteFolder: "deleting folder `{0.path}`",
-}
 
 
 class Gateway:
@@ -143,7 +105,7 @@ class Gateway:
     def _explain(self, fault: BaseException, change: Change) -> VsmlError:
         if isinstance(fault, VsmlError):
             return fault
-        action = _ACTIONS[type(change)].format(change)
+        action = TEXTS[type(change)].doing.format(change)
         target = getattr(change, "vm", None) or getattr(change, "path", None) or getattr(change, "name", "")
         return translate(fault, str(target), action, self._executor.site.names)
 

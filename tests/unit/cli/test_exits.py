@@ -126,7 +126,7 @@ def test_an_error_in_json_is_one_envelope_on_stdout(error: Exception, capsys: py
     result = capsys.readouterr()
     document = json.loads(result.out)
     assert set(document) == {"schema", "command", "status", "data", "messages", "errors"}
-    assert (document["schema"], document["command"], document["status"]) == ("vsml/2", "plan", "error")
+    assert (document["schema"], document["command"], document["status"]) == ("vsml/3", "plan", "error")
     assert set(document["errors"][0]) == {"code", "message", "target", "hint", "details"}
     assert result.err.startswith("error: ")
 

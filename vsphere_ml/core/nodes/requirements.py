@@ -120,7 +120,7 @@ def refuse_many_switches(requirements: Mapping[str, NodeRequirements]) -> None:
 
 def _no_switch(node: str, network: Network) -> NotPossible:
     return NotPossible(
-        f"{node}: PVRDMA needs a distributed switch, and port group `{network.name}` is on none "
+        reason=f"PVRDMA needs a distributed switch, and port group `{network.name}` is on none "
         "(rule pvrdma-one-switch)",
         code="network.no-switch",
         target=node,

@@ -91,17 +91,35 @@ class UpgradeHardware:
     was: int | None = None
 
 
+DISK = "disk"  # the one field that vSphere changes while a VM runs, if to a larger one
+
+
+@dataclass(frozen=True, slots=True)
+class SettingDrift:
+    """A setting of a VM that is not what it must be; `rule` is the compatibility table's, where one says so."""
+
+    field: str
+    seen: str
+    wanted: str
+    rule: str = ""
+
+    def __str__(self) -> str:
+        rule = f" (rule {self.rule})" if self.rule else ""
+        return f"{self.field} {self.seen} → {self.wanted}{rule}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetSettings:
-    """Bring a VM's settings (not its devices) to the target in one reconfiguration; `lacks` says what differs.
-
-    `online` is one that can be made while the VM runs.
-    """
+    """Bring a VM's settings (not its devices) to the target in one reconfiguration."""
 
     vm: str
     target: Target
-    drift: tuple[str, ...]
-    online: bool = False
+    drift: tuple[SettingDrift, ...]
+
+    @property
+    def online(self) -> bool:
+        """Return whether it can be made while the VM runs."""
+        return all(each.field == DISK for each in self.drift)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
 
 from vsphere_ml.core.model.placement import (
     WantDynamic,
@@ -35,70 +35,80 @@ from vsphere_ml.core.plan.changes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from vsphere_ml.core.model.placement import WantedDevice
     from vsphere_ml.core.plan.changes import Change
 
 
+ADDED, CHANGED, REMOVED, INTERRUPTED = "+", "~", "-", "!"
+
+
+class ChangeText(NamedTuple):
+    """A kind of change in words: all that differs from kind to kind."""
+
+    sign: str  # in a plan
+    noun: str  # of what became of it: `clone` of node-3
+    verb: str  # while it runs
+    doing: str  # where it fails, with the change as {0}
+    thing: str = ""  # what it is about, where that is no VM
+
+
+TEXTS: Mapping[type[Change], ChangeText] = {
+    CreateFolder: ChangeText(ADDED, "making", "make", "making folder `{0.path}`", "folder"),
+    CloneVm: ChangeText(ADDED, "clone", "clone", "cloning `{0.source_name}` to `{0.vm}`"),
+    MarkVm: ChangeText(CHANGED, "ownership mark", "mark", "marking `{0.vm}`"),
+    MoveToFolder: ChangeText(CHANGED, "change of folder", "move", "moving `{0.vm}` to folder `{0.path}`"),
+    MoveToPool: ChangeText(
+        CHANGED, "change of resource pool", "move", "moving `{0.vm}` to resource pool `{0.pool_name}`"
+    ),
+    UpgradeHardware: ChangeText(
+        CHANGED, "hardware upgrade", "upgrade hardware", "raising `{0.vm}` to hardware version {0.version}"
+    ),
+    SetSettings: ChangeText(CHANGED, "settings", "set up", "configuring `{0.vm}`"),
+    AttachDevices: ChangeText(CHANGED, "devices", "attach devices", "changing the devices of `{0.vm}`"),
+    NewMac: ChangeText(CHANGED, "new MAC", "new MAC", "giving `{0.vm}` a new MAC"),
+    CustomizeGuest: ChangeText(CHANGED, "customization", "customize", "customizing the guest of `{0.vm}`"),
+    MakeRule: ChangeText(ADDED, "making", "make", "making rule `{0.name}`", "rule"),
+    SetSwitchMtu: ChangeText(CHANGED, "MTU", "raise MTU", "setting the MTU of switch `{0.name}`", "switch"),
+    PowerOn: ChangeText(CHANGED, "power-on", "power on", "powering on `{0.vm}`"),
+    PowerOff: ChangeText(INTERRUPTED, "power-off", "power off", "powering off `{0.vm}`"),
+    DeleteVm: ChangeText(REMOVED, "deletion", "delete", "deleting `{0.vm}`"),
+    DeleteRule: ChangeText(REMOVED, "deletion", "delete", "deleting rule `{0.name}`", "rule"),
+    DeleteFolder: ChangeText(REMOVED, "deletion", "delete", "deleting folder `{0.path}`", "folder"),
+}
+_KINDS = {kind.__name__: text for kind, text in TEXTS.items()}
+
+
 def describe(change: Change) -> str:
     """Return the change as a noun with its object, such as `clone of node-3`."""
-    match change:
-        case CreateFolder():
-            return f"making of folder {change.path}"
-        case MakeRule():
-            return f"making of rule {change.name}"
-        case DeleteRule():
-            return f"deletion of rule {change.name}"
-        case DeleteFolder():
-            return f"deletion of folder {change.path}"
-        case SetSwitchMtu():
-            return f"MTU of switch {change.name}"
-        case _:
-            return f"{_of_a_vm(change)} of {change.vm}"
+    return f"{TEXTS[type(change)].noun} of {object_name(change)}"
 
 
-def _of_a_vm(  # noqa: C901, PLR0911, PLR0912 - one arm for each kind of change
-    change: CloneVm
-    | MarkVm
-    | MoveToFolder
-    | MoveToPool
-    | UpgradeHardware
-    | SetSettings
-    | AttachDevices
-    | NewMac
-    | CustomizeGuest
-    | PowerOn
-    | PowerOff
-    | DeleteVm,
-) -> str:
-    match change:
-        case CloneVm():
-            return "clone"
-        case MarkVm():
-            return "ownership mark"
-        case MoveToFolder():
-            return "change of folder"
-        case MoveToPool():
-            return "change of resource pool"
-        case UpgradeHardware():
-            return "hardware upgrade"
-        case SetSettings():
-            return "settings"
-        case AttachDevices():
-            return "devices"
-        case NewMac():
-            return "new MAC"
-        case CustomizeGuest():
-            return "customization"
-        case PowerOn():
-            return "power-on"
-        case PowerOff():
-            return "power-off"
-        case DeleteVm():
-            return "deletion"
-        case _:
-            assert_never(change)
+def noun(kind: str) -> str:
+    """Return the noun of a kind of change, by its name; empty of changes to hosts."""
+    return _KINDS[kind].noun if kind in _KINDS else ""
+
+
+def describe_saved(kind: str, fields: Mapping[str, Any]) -> str:
+    """Return the same of a change by its kind and fields in a saved plan; `SetMig` of a host is `set mig of` it."""
+    plain = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).lower()
+    text = _KINDS.get(kind, ChangeText("", plain, "", ""))
+    return f"{text.noun} of {_name_object(text, fields)}"
+
+
+def object_name(change: Change) -> str:
+    """Return what a change is about: a VM's name, or `folder …`, `rule …` and `switch …`."""
+    names = {key: getattr(change, key, "") for key in _NAMES}
+    return _name_object(TEXTS[type(change)], names)
+
+
+_NAMES = ("vm", "name", "path", "host_name")
+
+
+def _name_object(text: ChangeText, fields: Mapping[str, Any]) -> str:
+    name = next((str(fields[key]) for key in _NAMES if fields.get(key)), "?")
+    return f"{text.thing} {name}" if text.thing else name
 
 
 def drift_of(change: Change) -> tuple[str, ...]:  # noqa: C901, PLR0911, PLR0912 - one arm for each kind of change
@@ -115,7 +125,7 @@ def drift_of(change: Change) -> tuple[str, ...]:  # noqa: C901, PLR0911, PLR0912
         case UpgradeHardware():
             return (f"hardware version {'lower' if change.was is None else change.was} → {change.version}",)
         case SetSettings():
-            return change.drift
+            return tuple(map(str, change.drift))
         case AttachDevices():
             missing = tuple(f"{device_name(want)} is missing" for want in change.add)
             return (*missing, *(f"unexpected {name}" for name in change.remove_names))
@@ -156,33 +166,6 @@ def drift_in(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
             yield from ((object_name(change), missing) for missing in drift_of(change))
 
 
-_TITLES = {
-    "CloneVm": "clone",
-    "MarkVm": "ownership mark",
-    "NewMac": "new MAC",
-    "PowerOn": "power-on",
-    "PowerOff": "power-off",
-    "SetSettings": "settings",
-    "AttachDevices": "devices",
-    "UpgradeHardware": "hardware upgrade",
-    "CustomizeGuest": "customization",
-    "MoveToFolder": "change of folder",
-    "MoveToPool": "change of resource pool",
-    "MakeRule": "making of rule",
-    "CreateFolder": "making of folder",
-    "SetSwitchMtu": "MTU of switch",
-    "DeleteVm": "deletion",
-    "DeleteRule": "deletion of rule",
-    "DeleteFolder": "deletion of folder",
-}
-
-
-def title(kind: str) -> str:
-    """Return a kind of change, given by its name in a saved plan, as a noun; `SetMig` is `set mig`."""
-    plain = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).lower()
-    return _TITLES.get(kind, plain)
-
-
 def is_off(vm: str) -> str:
     """Return that a VM which ran before is off, and how to start it."""
     return f"{vm} was running and is off now; `govc vm.power -on {vm}` starts it as it is"
@@ -208,19 +191,6 @@ def device_name(want: WantedDevice) -> str:  # noqa: PLR0911 - one arm for each 
             return f"vmxnet3 on {want.network_name}"
         case _:
             assert_never(want)
-
-
-def object_name(change: Change) -> str:
-    """Return what a change is about: a VM's name, or `folder …`, `rule …` and `switch …`."""
-    match change:
-        case CreateFolder() | DeleteFolder():
-            return f"folder {change.path}"
-        case MakeRule() | DeleteRule():
-            return f"rule {change.name}"
-        case SetSwitchMtu():
-            return f"switch {change.name}"
-        case _:
-            return change.vm
 
 
 def clip(text: str, most: int = 60) -> str:

@@ -28,7 +28,7 @@ from vsphere_ml.core.plan.feasibility import space_notes
 from vsphere_ml.core.plan.findings import findings
 from vsphere_ml.core.plan.network import fabric_findings, fabric_notes, switch_changes
 from vsphere_ml.core.plan.plan import Plan, Stage
-from vsphere_ml.core.plan.settings_drift import list_drift, needs_power_off
+from vsphere_ml.core.plan.settings_drift import list_drift
 from vsphere_ml.core.plan.vm_devices import difference, duplicate_macs, name
 from vsphere_ml.core.plan.vm_location import moves
 from vsphere_ml.core.rules import check
@@ -193,15 +193,7 @@ def _reconfigure(
         yield "hardware version", UpgradeHardware(vm=vm.name, version=version, was=vm.hardware_version)
     missing = list_drift(vm.settings, placement.target)
     if missing:
-        yield (
-            "settings",
-            SetSettings(
-                vm=vm.name,
-                target=placement.target,
-                drift=missing,
-                online=not needs_power_off(vm.settings, placement.target),
-            ),
-        )
+        yield "settings", SetSettings(vm=vm.name, target=placement.target, drift=missing)
     devices = difference(vm.settings, placement.target.devices, source.settings)
     if devices:
         keys, names = tuple(each.key for each in devices.remove), tuple(name(each) for each in devices.remove)

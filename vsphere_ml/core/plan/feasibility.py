@@ -72,8 +72,7 @@ def _refuse_large_disks(placement: Placement, inventory: Inventory) -> None:
     if large:
         first, store = large[0]
         raise NotPossible(
-            f"{first.node.name}: a disk of {first.target.disk} is larger than datastore {store.name}, "
-            f"which has {store.capacity}",
+            reason=f"a disk of {first.target.disk} is larger than datastore {store.name}, which has {store.capacity}",
             code="datastore.too-small",
             target=first.node.name,
             hint="lower nodes.disk, or set location.datastore to a larger one",

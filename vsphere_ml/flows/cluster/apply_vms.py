@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.model.marks import cut_short, is_marked
 from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY
 from vsphere_ml.core.placement.backing import start_order
-from vsphere_ml.core.plan.changes import CloneVm, MarkVm, MoveToFolder, MoveToPool, PowerOn, SetSettings, subject
+from vsphere_ml.core.plan.changes import (
+    CloneVm,
+    MarkVm,
+    MoveToFolder,
+    MoveToPool,
+    PowerOn,
+    SetSettings,
+    SettingDrift,
+    subject,
+)
 from vsphere_ml.core.plan.deletions import deleted_vms, stopped_vms
 from vsphere_ml.core.plan.describe import drift_of
 from vsphere_ml.core.plan.diff import diff
@@ -130,7 +139,9 @@ class _Readback:
         others = {ADDRESS_KEY, *placement.target.extra_config}  # the file's own settings win
         keys = {key: value for key, value in first_boot.keys.items() if value and key not in others}
         missing = tuple(
-            f"{key} has another value than requested" for key in keys if there.extra_config.get(key) != keys[key]
+            SettingDrift(key, "another value", "its first-boot data")
+            for key in keys
+            if there.extra_config.get(key) != keys[key]
         )
         if missing:
             target = replace(placement.target, extra_config={**keys, **placement.target.extra_config})

@@ -161,7 +161,7 @@ class Report:
             answers.setdefault(each.target, []).append(f"degraded: {each.message}")
         if self.placement_error is not None:
             thing = self.placement_error.target or self.cluster
-            why = (self.placement_error.message.removeprefix(f"{thing}: "), *self.placement_error.details)
+            why = (self.placement_error.reason, *self.placement_error.details)
             answers.setdefault(thing, []).extend(why)
         return answers
 
@@ -175,5 +175,6 @@ class Report:
 
 def _failure_reason(failure: Undone) -> str:
     """Return why a change failed; what vCenter refused says already what it was."""
-    message = failure.error.message
-    return message if f"`{object_name(failure.change)}`" in message else f"{describe(failure.change)} failed: {message}"
+    error = failure.error
+    says = isinstance(error, VSphereError) and error.action
+    return error.message if says else f"{describe(failure.change)} failed: {error.message}"

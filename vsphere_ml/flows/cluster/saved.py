@@ -18,7 +18,7 @@ from vsphere_ml.core import json_memory, json_text
 from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.core.model.spec import Evacuation
 from vsphere_ml.core.nodes.firstboot import FirstBoot, in_words
-from vsphere_ml.core.plan.describe import title
+from vsphere_ml.core.plan.describe import describe_saved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
-SCHEMA = "vsml.plan/3"
+SCHEMA = "vsml.plan/4"
 HOSTS = "hosts"  # the stage before all others
 _FIELDS = {"schema", "cluster", "spec", "site", "stages", "guests", "placements", "notes"}
 
@@ -246,17 +246,13 @@ def _differences(saved: list[Json], fresh: list[Json]) -> list[str]:
 
 def _by_title(stages: list[Json]) -> dict[str, Json]:
     changes = (change for stage in stages if isinstance(stage, dict) for change in _list_or_empty(stage.get("changes")))
-    return {_title(change): change for change in changes if isinstance(change, dict)}
+    return {
+        describe_saved(str(change.get("change", "?")), change): change for change in changes if isinstance(change, dict)
+    }
 
 
 def _list_or_empty(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
-
-
-def _title(change: dict[str, Json]) -> str:
-    about = change.get("vm") or change.get("name") or change.get("path") or change.get("host_name") or "?"
-    noun = title(str(change.get("change", "?")))
-    return f"{noun} {about}" if " of " in noun else f"{noun} of {about}"
 
 
 def _unreadable_error(file: str, why: str) -> ConfigError:

@@ -140,7 +140,7 @@ class _Visit(Generic[T]):
         elif last or not _not_up(outcome):
             self.notify(GuestEnded(node=name, error=outcome))
         else:
-            self.notify(Waiting(node=name, reason=outcome.message.removeprefix(f"{name} ")))
+            self.notify(Waiting(node=name, reason=outcome.reason))
 
 
 @dataclass(slots=True)

@@ -126,7 +126,7 @@ def _run(shell: Shell, command: str, timeout_s: float) -> CommandAnswer:
     status = parse_integer(last)
     if status is None:
         raise GuestError(
-            f"{shell.name}: the command printed more than can be kept",
+            reason="the command printed more than can be kept",
             code="guest.unexpected-output",
             target=shell.name,
             hint=f"{shlex.quote(command)} > FILE, and look at the file with `vsml ssh {shell.name}`",

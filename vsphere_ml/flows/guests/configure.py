@@ -254,8 +254,7 @@ def with_result(guest: GuestResult, done: Mapping[str, Reached | VsmlError]) -> 
 def _describe_guest(guest: GuestResult) -> Iterator[str]:
     if guest.error is None:
         return
-    message = guest.error.message
-    yield message if guest.node in message else f"{guest.node}: {message}"
+    yield f"{guest.node}: {guest.error.reason}"
     yield from (f"    {line}" for line in guest.error.details)
     if guest.error.hint:
         yield f"    hint: {guest.error.hint}"

@@ -183,14 +183,14 @@ def _vm(spec: ClusterSpec, name: str, inventory: Inventory) -> Vm:
     if named and not found:
         why = f"the VM of its name belongs to the cluster {named[0].cluster_mark}"
     raise GuestError(
-        f"{name} has no guest: {why}", code="guest.no-vm", target=name, hint="`vsml status` shows the nodes"
+        reason=f"has no guest: {why}", code="guest.no-vm", target=name, hint="`vsml status` shows the nodes"
     )
 
 
 def _place(node: NodeSpec, vm: Vm, first_boot: FirstBootBy) -> GuestPlace:
     if not vm.powered_on:
         raise GuestError(
-            f"{node.name} has no guest: its VM is powered off",
+            reason="has no guest: its VM is powered off",
             code="guest.off",
             target=node.name,
             hint="`vsml provision` powers it on",
@@ -198,7 +198,7 @@ def _place(node: NodeSpec, vm: Vm, first_boot: FirstBootBy) -> GuestPlace:
     address = static_address(node) or vm.guest_ip
     if not address:
         raise GuestError(
-            f"{node.name}: vCenter knows no address of its guest; VMware Tools: {tools(vm)}",
+            reason=f"vCenter knows no address of its guest; VMware Tools: {tools(vm)}",
             code="guest.no-address",
             target=node.name,
             hint=on_its_console(first_boot),

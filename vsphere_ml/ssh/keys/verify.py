@@ -63,7 +63,7 @@ def _when_and_who() -> str:
 def _changed_key(target: SshTarget, shown: HostKey, pinned: tuple[HostKey, ...]) -> GuestError:
     remove = shlex.join(["ssh-keygen", "-R", target.place, "-f", str(target.known_hosts.path)])
     return GuestError(
-        f"{target.name} ({target.place}) presents another host key than the pinned one. Either the guest was"
+        reason=f"{target.place} presents another host key than the pinned one. Either the guest was"
         " rebuilt, another machine has its address, or someone intercepts the connection; nothing was sent",
         code="guest.host-key-changed",
         target=target.name,
@@ -77,7 +77,7 @@ def _changed_key(target: SshTarget, shown: HostKey, pinned: tuple[HostKey, ...])
 
 def _revoked_key(target: SshTarget, shown: HostKey) -> GuestError:
     return GuestError(
-        f"{target.name} ({target.place}) shows a host key that is marked @revoked",
+        reason=f"{target.place} shows a host key that is marked @revoked",
         code="guest.host-key-revoked",
         target=target.name,
         hint=f"give the guest new host keys; the mark is in {target.known_hosts.path}",
@@ -87,7 +87,7 @@ def _revoked_key(target: SshTarget, shown: HostKey) -> GuestError:
 
 def _unknown_key(target: SshTarget, shown: HostKey) -> GuestError:
     return GuestError(
-        f"the host key of {target.name} ({target.place}) is not known: neither did the guest publish it to vCenter,"
+        reason=f"the host key of {target.place} is not known: neither did the guest publish it to vCenter,"
         " nor does anybody vouch for it",
         code="guest.host-key-unknown",
         target=target.name,
@@ -99,7 +99,7 @@ def _unknown_key(target: SshTarget, shown: HostKey) -> GuestError:
 
 def _other_fingerprint(target: SshTarget, shown: HostKey) -> GuestError:
     return GuestError(
-        f"the host key of {target.name} ({target.place}) does not have the fingerprint that was given",
+        reason=f"the host key of {target.place} does not have the fingerprint that was given",
         code="guest.host-key-unknown",
         target=target.name,
         hint="on the guest's console: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub",

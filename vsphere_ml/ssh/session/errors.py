@@ -18,7 +18,7 @@ LONGEST = 200  # characters of a command in a sentence
 
 def command_error(target: SshTarget, command: str, status: int, last: tuple[str, ...], log: Path) -> GuestError:
     return GuestError(
-        f"{target.name}: `{shorten_command(command)}` {_format_status(status)}",
+        reason=f"`{shorten_command(command)}` {_format_status(status)}",
         code="guest.command-failed",
         target=target.name,
         hint=f"less +G {log}",
@@ -28,7 +28,7 @@ def command_error(target: SshTarget, command: str, status: int, last: tuple[str,
 
 def timeout_error(target: SshTarget, what: str, seconds: float, last: tuple[str, ...] = ()) -> GuestError:
     return GuestError(
-        f"{target.name}: `{shorten_command(what)}` had not ended after {seconds:g} s",
+        reason=f"`{shorten_command(what)}` had not ended after {seconds:g} s",
         code="guest.timeout",
         target=target.name,
         hint=target.by_hand,
@@ -38,7 +38,7 @@ def timeout_error(target: SshTarget, what: str, seconds: float, last: tuple[str,
 
 def cut(target: SshTarget, what: str) -> GuestError:
     return GuestError(
-        f"{target.name}: the connection broke during `{shorten_command(what)}`, which may still go on in the guest",
+        reason=f"the connection broke during `{shorten_command(what)}`, which may still go on in the guest",
         code="guest.connection-lost",
         target=target.name,
         hint=f"see whether it answers, then type the same command again: {target.by_hand}",
@@ -47,7 +47,7 @@ def cut(target: SshTarget, what: str) -> GuestError:
 
 def unexpected_output_error(target: SshTarget, what: str, words: str) -> GuestError:
     return GuestError(
-        f"{target.name}: the answer to {what} is not what a POSIX shell prints",
+        reason=f"the answer to {what} is not what a POSIX shell prints",
         code="guest.unexpected-output",
         target=target.name,
         hint=f"{target.by_hand} 'df -h /dev/shm /run /tmp; id; command -v sh mktemp head wc'",
@@ -58,9 +58,9 @@ def unexpected_output_error(target: SshTarget, what: str, words: str) -> GuestEr
 def not_root(target: SshTarget, words: str) -> GuestError:
     option = "with the password given" if target.sudo_password else "without a password"
     return GuestError(
-        f"{target.name}: user {target.user} cannot become root by sudo {option}"
+        reason=f"user {target.user} cannot become root by sudo {option}"
         if target.user != "root"
-        else f"{target.name}: no command can be run as root",
+        else "no command can be run as root",
         code="guest.sudo",
         target=target.name,
         hint=f"{target.by_hand} sudo -v",
@@ -70,7 +70,7 @@ def not_root(target: SshTarget, words: str) -> GuestError:
 
 def not_written(target: SshTarget, path: str, last: tuple[str, ...]) -> GuestError:
     return GuestError(
-        f"{target.name}: {path} could not be written, and is as it was: {last[-1] if last else 'no reason given'}",
+        reason=f"{path} could not be written, and is as it was: {last[-1] if last else 'no reason given'}",
         code="guest.file-not-written",
         target=target.name,
         hint=f"{target.by_hand} 'df -h; mount | grep ro,'",
@@ -80,7 +80,7 @@ def not_written(target: SshTarget, path: str, last: tuple[str, ...]) -> GuestErr
 
 def not_back(target: SshTarget, deadline_s: float, seen: str) -> GuestError:
     return GuestError(
-        f"{target.name} did not come back within {deadline_s:g} s of its reboot; last seen: {seen}",
+        reason=f"did not come back within {deadline_s:g} s of its reboot; last seen: {seen}",
         code="guest.reboot-timeout",
         target=target.name,
         hint=f"look at its console in vCenter; then {target.by_hand}",

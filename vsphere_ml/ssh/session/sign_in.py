@@ -48,7 +48,7 @@ def key_unusable(error: Exception, target: SshTarget) -> GuestError:
     encrypted = isinstance(error, paramiko.PasswordRequiredException)
     why = "it has a passphrase" if encrypted else _reason(error)
     return GuestError(
-        f"the private key {target.key_file} for {target.name} cannot be used: {why}",
+        reason=f"the private key {target.key_file} cannot be used: {why}",
         code="guest.key-unusable",
         target=target.name,
         hint=f"ssh-add {target.key_file}, and name no key file, so that the agent is used"
@@ -60,7 +60,7 @@ def key_unusable(error: Exception, target: SshTarget) -> GuestError:
 def _refused_error(error: Exception, target: SshTarget) -> GuestError:
     keys = f"the key {target.key_file}" if target.key_file else "every key of the SSH agent"
     return GuestError(
-        f"{target.name} ({target.place}) refuses {keys} for user {target.user}",
+        reason=f"{target.place} refuses {keys} for user {target.user}",
         code="guest.sign-in",
         target=target.name,
         hint=target.by_hand,
@@ -70,7 +70,7 @@ def _refused_error(error: Exception, target: SshTarget) -> GuestError:
 
 def _timeout_error(target: SshTarget) -> GuestError:
     return GuestError(
-        f"{target.name} ({target.place}) did not answer SSH within {target.timeout_s:g} s",
+        reason=f"{target.place} did not answer SSH within {target.timeout_s:g} s",
         code="guest.timeout",
         target=target.name,
         hint=target.by_hand,
@@ -80,7 +80,7 @@ def _timeout_error(target: SshTarget) -> GuestError:
 def _unreachable_error(error: Exception, target: SshTarget) -> GuestError:
     option = f" through {target.jump.name}" if target.jump else ""
     return GuestError(
-        f"{target.name} ({target.place}) cannot be reached over SSH{option}: {_reason(error)}",
+        reason=f"{target.place} cannot be reached over SSH{option}: {_reason(error)}",
         code="guest.unreachable",
         target=target.name,
         hint=target.by_hand,

@@ -33,6 +33,7 @@ from vsphere_ml.core.plan.changes import (
     PowerOn,
     SetSettings,
     SetSwitchMtu,
+    SettingDrift,
     UpgradeHardware,
 )
 from vsphere_ml.core.plan.describe import describe, device_name, drift_of, object_name
@@ -74,7 +75,7 @@ WORDS: list[tuple[Change, str, str, tuple[str, ...]]] = [
         ("hardware version lower → 20",),
     ),
     (
-        SetSettings(vm="node-1", target=CLONE.target, drift=("vCPUs 4 → 16",)),
+        SetSettings(vm="node-1", target=CLONE.target, drift=(SettingDrift("vCPUs", "4", "16"),)),
         "settings of node-1",
         "node-1",
         ("vCPUs 4 → 16",),

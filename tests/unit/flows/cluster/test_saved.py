@@ -115,9 +115,9 @@ def test_an_edited_plan_asks_for_nothing_of_its_own(golden: Golden) -> None:
         ("", "it is not JSON"),
         ("[]", "it is not a plan that `vsml plan --save` wrote"),
         ('{"schema": "vsml/1"}', "it is not a plan that `vsml plan --save` wrote"),
-        ('{"schema": "vsml.plan/9"}', "its schema is vsml.plan/9, this vsml reads vsml.plan/3"),
+        ('{"schema": "vsml.plan/9"}', "its schema is vsml.plan/9, this vsml reads vsml.plan/4"),
         (
-            '{"schema": "vsml.plan/3", "cluster": "train"}',
+            '{"schema": "vsml.plan/4", "cluster": "train"}',
             "keys are missing: guests, notes, placements, site, spec, stages",
         ),
     ],

@@ -26,7 +26,7 @@ from vsphere_ml.core.plan.changes import (
     SetSwitchMtu,
     UpgradeHardware,
 )
-from vsphere_ml.core.plan.describe import device_name, drift_of
+from vsphere_ml.core.plan.describe import CHANGED, TEXTS, device_name, drift_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,57 +35,15 @@ if TYPE_CHECKING:
     from vsphere_ml.core.nodes.firstboot import FirstBoot
     from vsphere_ml.core.plan.changes import Change
 
-ADDED, CHANGED, REMOVED, INTERRUPTED = "+", "~", "-", "!"
-
 
 def sign(change: Change) -> str:
     """Return `+` for what is made, `~` for what is changed, `-` for what goes, `!` for what stops something running."""
-    match change:
-        case CreateFolder() | CloneVm() | MakeRule(key=None):
-            return ADDED
-        case DeleteVm() | DeleteRule() | DeleteFolder():
-            return REMOVED
-        case PowerOff():
-            return INTERRUPTED
-        case MarkVm() | UpgradeHardware() | SetSettings() | AttachDevices() | NewMac() | MakeRule() | PowerOn():
-            return CHANGED
-        case CustomizeGuest() | SetSwitchMtu() | MoveToFolder() | MoveToPool():
-            return CHANGED
-        case _:
-            assert_never(change)
+    return CHANGED if isinstance(change, MakeRule) and change.key is not None else TEXTS[type(change)].sign
 
 
 def verb(change: Change) -> str:
     """Return the change in two words, for lines that are read while they pass."""
-    match change:
-        case CreateFolder() | MakeRule():
-            return "make"
-        case CloneVm():
-            return "clone"
-        case MarkVm():
-            return "mark"
-        case MoveToFolder() | MoveToPool():
-            return "move"
-        case UpgradeHardware():
-            return "upgrade hardware"
-        case SetSettings():
-            return "set up"
-        case SetSwitchMtu():
-            return "raise MTU"
-        case AttachDevices():
-            return "attach devices"
-        case NewMac():
-            return "new MAC"
-        case CustomizeGuest():
-            return "customize"
-        case PowerOn():
-            return "power on"
-        case PowerOff():
-            return "power off"
-        case DeleteVm() | DeleteRule() | DeleteFolder():
-            return "delete"
-        case _:
-            assert_never(change)
+    return TEXTS[type(change)].verb
 
 
 def explain(change: Change) -> str:
@@ -101,10 +59,8 @@ def explain(change: Change) -> str:
             return f"folder {change.was or 'of the data centre'} → {change.path or 'of the data centre'}"
         case MoveToPool():
             return f"resource pool {change.was} → {change.pool_name}"
-        case UpgradeHardware():
+        case UpgradeHardware() | SetSettings():
             return "; ".join(drift_of(change))
-        case SetSettings():
-            return "; ".join(change.drift)
         case AttachDevices():
             return _attach(change)
         case NewMac():

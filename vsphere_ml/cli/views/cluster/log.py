@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 
 from vsphere_ml.cli.views.layout.text import count, line, table
+from vsphere_ml.core.plan.describe import noun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -52,5 +53,5 @@ def _row(entry: Mapping[str, Any]) -> tuple[str | Text, ...]:
 
 
 def _change(entry: Mapping[str, Any]) -> str:
-    what = str(entry["what"]).removesuffix(f" of {entry['object']}")
+    what = noun(str(entry.get("kind"))) or str(entry["what"])
     return f"{what}: {'; '.join(entry['differences'])}" if entry.get("kind") == "SetSettings" else what

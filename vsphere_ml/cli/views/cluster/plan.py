@@ -14,7 +14,7 @@ from vsphere_ml.cli.views.site import ready
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.model.placement import Locality, WantPvrdma
 from vsphere_ml.core.plan.changes import CloneVm, PowerOn, subject
-from vsphere_ml.core.plan.describe import device_name, object_name
+from vsphere_ml.core.plan.describe import ADDED, CHANGED, INTERRUPTED, REMOVED, device_name, object_name
 from vsphere_ml.core.plan.plan import Plan, Stage
 from vsphere_ml.flows.cluster.saved import stages_of
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.placement import NodePlacement
     from vsphere_ml.core.plan.changes import Change
 
-STYLES = {changes.ADDED: "green", changes.CHANGED: "yellow", changes.REMOVED: "red", changes.INTERRUPTED: "bold red"}
+STYLES = {ADDED: "green", CHANGED: "yellow", REMOVED: "red", INTERRUPTED: "bold red"}
 PLACEMENT_TITLES = ("NODE", "HOST", "NUMA", "GPU", "NIC", "LOCALITY", "PAIRING")
 
 
@@ -165,9 +165,9 @@ def _kind(each: Change) -> str:
 
 def _action(signs: set[str]) -> str:
     """Return what becomes of a thing that all these are done to."""
-    if changes.ADDED in signs:
+    if ADDED in signs:
         return "create"
-    return "delete" if changes.REMOVED in signs else "change"
+    return "delete" if REMOVED in signs else "change"
 
 
 def _group_changes(stage: list[Change]) -> Iterator[Text]:
@@ -186,7 +186,7 @@ def _first_boots(stage: list[Change]) -> Iterator[Text]:
         if isinstance(each, CloneVm) and each.first_boot is not None:
             alike.setdefault(changes.first_boot(each.first_boot), []).append(each.vm)
     for text, vms in alike.items():
-        yield line((f"   {changes.ADDED} ", STYLES[changes.ADDED]), f"{changes.list_names(vms)}: {text}")
+        yield line((f"   {ADDED} ", STYLES[ADDED]), f"{changes.list_names(vms)}: {text}")
 
 
 def _change(each: Change) -> Text:

@@ -111,19 +111,19 @@ def _plan(plan: GuestPlan) -> Iterator[Text]:
     yield line((plan.cluster, "bold"), f": {books}")
     for node in plan.unmanaged:
         yield line(("note: ", "yellow"), f"the VM of {node} was not made by vsml")
-    alike: dict[tuple[str, ...], list[str]] = {}
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for guest in plan.guests:
         alike.setdefault(tuple(_pending_lines(guest)), []).append(guest.node)
     for texts, nodes in alike.items():
         yield line((", ".join(nodes), "bold"), "" if texts else ": nothing to do")
-        yield from (line("   ", each if each.startswith("! ") else f"~ {each}") for each in texts)
+        yield from (line(f"   {sign} ", text) for sign, text in texts)
 
 
-def _pending_lines(guest: GuestResult) -> Iterator[str]:
+def _pending_lines(guest: GuestResult) -> Iterator[tuple[str, str]]:
     if guest.error is not None:
-        yield f"! {guest.error.message}"
+        yield "!", guest.error.message
     for each in guest.convergences:
-        yield from (f"{each.playbook}: {outcome.step}: {outcome.drift}" for outcome in each.pending)
+        yield from (("~", f"{each.playbook}: {outcome.step}: {outcome.drift}") for outcome in each.pending)
 
 
 def _outcomes(report: Configured) -> Iterator[Any]:

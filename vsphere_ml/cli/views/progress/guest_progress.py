@@ -35,17 +35,32 @@ class GuestLines:
                 show(self.console, line((self.clock(), "dim"), f"  {event.node}: ", text))
 
 
-def words(event: GuestEvent) -> str:  # noqa: PLR0911 - one arm for each kind of event
-    """Return what happens in a guest; empty for what only a moving display needs."""
+def words(event: GuestEvent) -> str:
+    """Return what happens in a guest, and where; empty for what only a moving display needs."""
+    return ": ".join(filter(None, (_place(event), _doing(event))))
+
+
+def _place(event: GuestEvent) -> str:
+    """Return the playbook that a guest is in, and the step of how many."""
+    match event:
+        case GuestChecked():
+            return event.playbook
+        case Applying():
+            return f"{event.playbook} {event.number}/{event.steps}"
+        case _:
+            return ""
+
+
+def _doing(event: GuestEvent) -> str:  # noqa: PLR0911 - one arm for each kind of event
     match event:
         case Waiting():
             return f"waiting: {event.reason}"
         case Entering():
             return ""
         case GuestChecked():
-            return f"{event.playbook}: {event.pending} of {count(event.steps, 'step')} to do"
+            return f"{event.pending} of {count(event.steps, 'step')} to do"
         case Applying():
-            return f"{event.playbook} {event.number}/{event.steps}: {event.step}: {event.drift}"
+            return f"{event.step}: {event.drift}"
         case Applied():
             return f"{event.step}: done{', after a reboot' if event.needs_reboot else ''}"
         case Rebooting():
@@ -58,7 +73,7 @@ def words(event: GuestEvent) -> str:  # noqa: PLR0911 - one arm for each kind of
 
 def _end(event: GuestEnded) -> str:
     if event.error is not None:
-        return f"failed: {event.error.message.removeprefix(f'{event.node}: ')}"
+        return f"failed: {event.error.reason}"
     if event.summary:
         return event.summary
     if event.pending:
@@ -92,7 +107,7 @@ class GuestBoard(MovingTable[GuestRow]):
             before = self._rows.get(event.node)
             state, at = _guest_state(event, before.at if before else "")
             self._worked |= isinstance(event, Applying)
-            doing = words(event).removeprefix(f"{at}: ") or "entering it over SSH"
+            doing = _doing(event) or "entering it over SSH"
             self._rows[event.node] = GuestRow(state=state, at=at, doing=doing, since=self._clock())
             self.start()
 
@@ -124,10 +139,8 @@ def _guest_state(event: GuestEvent, at: str) -> tuple[str, str]:
             return "waiting", ""
         case Entering():
             return "running", ""
-        case GuestChecked():
-            return "running", event.playbook
-        case Applying():
-            return "running", f"{event.playbook} {event.number}/{event.steps}"
+        case GuestChecked() | Applying():
+            return "running", _place(event)
         case Applied() | Rebooting():
             return "running", at
         case GuestEnded():

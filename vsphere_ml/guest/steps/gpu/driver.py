@@ -129,7 +129,7 @@ class NvidiaDriver(Step):
         if self.any_branch or host is None or not facts.profile or runs_under(self.wanted, host):
             return
         raise GuestError(
-            f"{facts.name}: driver {self.wanted} is of branch {branch(self.wanted)}, and the vGPU manager of its host "
+            reason=f"driver {self.wanted} is of branch {branch(self.wanted)}, and the vGPU manager of its host "
             f"({host}) of branch {branch(host)}",
             code="guest.driver-branch",
             target=facts.name,

@@ -78,7 +78,7 @@ class Docker(Step):
         there = _settings(text or "{}")
         if there is None:
             raise GuestError(
-                f"{facts.name}: {_DAEMON} is not JSON and is left alone", code="guest.not-text", target=facts.name
+                reason=f"{_DAEMON} is not JSON and is left alone", code="guest.not-text", target=facts.name
             )
         if (wanted := self._with_mirrors(there)) is not None:
             shell.write(_DAEMON, f"{json.dumps(wanted, indent=4)}\n", mode=mode, owner=owner)

@@ -35,7 +35,7 @@ def _local(source: FileSource, facts: GuestFacts) -> Path:
     if not local.is_file():
         where = "was not downloaded from its datastore" if source.is_datastore else "is not on this machine"
         raise GuestError(
-            f"{facts.name}: {source} {where}",
+            reason=f"{source} {where}",
             code="guest.file-missing",
             target=facts.name,
             hint="correct its path in the playbook or in the cluster file's settings for guests",

@@ -132,8 +132,6 @@ def read_existing(shell: Shell, path: str, facts: GuestFacts) -> tuple[int, str,
         return 0o644, "root:root", ""
     text = answers["text"].out
     if "\N{REPLACEMENT CHARACTER}" in text:
-        raise GuestError(
-            f"{facts.name}: {path} is not UTF-8 text and is left alone", code="guest.not-text", target=facts.name
-        )
+        raise GuestError(reason=f"{path} is not UTF-8 text and is left alone", code="guest.not-text", target=facts.name)
     mode, _, owner = answers["stat"].text.partition(" ")
     return int(mode, 8) if _SHOWN_MODE.fullmatch(mode) else 0o644, owner, text

@@ -104,7 +104,7 @@ def secret(facts: GuestFacts, name: str) -> Sensitive:
     """Return a secret the cluster was given; GuestError `guest.secret-missing` when it was not."""
     if name not in facts.secrets:
         raise GuestError(
-            f"{facts.name}: the secret `{name}` is needed, and the cluster file names no source for it",
+            reason=f"the secret `{name}` is needed, and the cluster file names no source for it",
             code="guest.secret-missing",
             target=facts.name,
             hint=f"say where `{name}` comes from, or leave the step out",
@@ -116,7 +116,7 @@ def given_value(facts: GuestFacts, name: str) -> str:
     """Return a value the cluster was given; GuestError `guest.value-missing` when it was not."""
     if name not in facts.values:
         raise GuestError(
-            f"{facts.name}: the value `{name}` is needed, and nobody set it",
+            reason=f"the value `{name}` is needed, and nobody set it",
             code="guest.value-missing",
             target=facts.name,
             hint=f"set `{name}` for the cluster's guests",

@@ -15,7 +15,7 @@ from vsphere_ml.core.model.inventory import NetworkRef
 from vsphere_ml.core.model.placement import Pairing, WantPvrdma
 from vsphere_ml.core.nodes.firstboot import Customization
 from vsphere_ml.core.placement.solve import solve
-from vsphere_ml.core.plan.changes import Change, PowerOff, PowerOn, SetSettings, subject
+from vsphere_ml.core.plan.changes import Change, PowerOff, PowerOn, SetSettings, SettingDrift, subject
 from vsphere_ml.core.plan.describe import object_name
 from vsphere_ml.core.plan.diff import diff
 from vsphere_ml.core.plan.plan import Plan, Stage
@@ -49,7 +49,9 @@ def test_a_plan_shows_its_stages_places_and_what_cannot_be_known(shown: Callable
 
 def test_what_stops_running_comes_first_and_only_there(shown: Callable[..., Shown], golden: Golden) -> None:
     target = next(change.target for change in fresh().changes if hasattr(change, "target"))
-    settle = SetSettings(vm="node-1", target=target, drift=("memory reservation not locked → locked",))
+    settle = SetSettings(
+        vm="node-1", target=target, drift=(SettingDrift("memory reservation", "not locked", "locked"),)
+    )
     plan = Plan(
         stages=(
             Stage(title="power off", changes=(PowerOff(vm="node-1"),)),
@@ -172,7 +174,7 @@ def _examples() -> tuple[Change, ...]:
         kinds.MarkVm(vm="n", marks=marks),
         kinds.MoveToFolder(vm="n", path="ml", was="train"),
         kinds.MoveToPool(vm="n", pool=PoolRef("resgroup-2"), pool_name="ml", was="Resources"),
-        kinds.SetSettings(vm="n", target=replace(target, cpus=4), drift=("4 CPUs wanted, 2 there",)),
+        kinds.SetSettings(vm="n", target=replace(target, cpus=4), drift=(kinds.SettingDrift("vCPUs", "2", "4"),)),
         kinds.CustomizeGuest(vm="n", customization=Customization(host_name="n", domain="x", spec="lin")),
         kinds.NewMac(vm="n", key=4000, mac="00:50:56:aa:bb:cc"),
         kinds.PowerOff(vm="n"),
