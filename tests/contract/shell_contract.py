@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vsphere_ml.core.errors import ConfigError, GuestError
-from vsphere_ml.core.model.guest import CommandAnswer, Sensitive
+from vsphere_ml.core.model.guest import CommandAnswer
+from vsphere_ml.core.secret import Secret
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from vsphere_ml.core.model.guest import Shell
 
-SECRET = Sensitive("nvapi-53cr3t value")
+SECRET = Secret("nvapi-53cr3t value")
 BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 HOSTILE = (
     "a b",

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from tests.fakes import programs
 from tests.fakes import sh as posix
 from vsphere_ml.core.errors import ConfigError, GuestError
-from vsphere_ml.core.model.guest import CommandAnswer, Sensitive
+from vsphere_ml.core.model.guest import CommandAnswer
+from vsphere_ml.core.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,23 +74,23 @@ class FakeGuest:
             raise AssertionError(f"a probe changed the guest: {list(commands.values())}")
         return answers
 
-    def run(self, command: str, *, stdin: Sensitive | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
+    def run(self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
         self._reach(command)
         self.history.append(command)
-        text = stdin.reveal() if isinstance(stdin, Sensitive) else stdin or ""
+        text = stdin.reveal() if isinstance(stdin, Secret) else stdin or ""
         if stdin is not None:
             self.received.append((command, text))
         answer = self._shell(command, text)
-        if isinstance(stdin, Sensitive) and text:
+        if isinstance(stdin, Secret) and text:
             answer = CommandAnswer(answer.status, answer.out.replace(text, "***"), answer.err.replace(text, "***"))
         if not answer.ok:
             raise self._failed(command, answer)
         return answer
 
-    def write(self, path: str, text: Sensitive | str, *, mode: int = 0o644, owner: str = "root:root") -> None:
+    def write(self, path: str, text: Secret | str, *, mode: int = 0o644, owner: str = "root:root") -> None:
         self._reach(f"write {path}")
         self.history.append(f"write {path}")
-        plain = text.reveal() if isinstance(text, Sensitive) else str(text)
+        plain = text.reveal() if isinstance(text, Secret) else str(text)
         self._place(path, File(plain, mode, owner))
 
     def put(self, local: Path, path: str, *, mode: int = 0o644) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.waiting import until
-from vsphere_ml.core.model.guest import Sensitive
+from vsphere_ml.core.secret import Secret
 from vsphere_ml.ssh.keys.host_keys import HostKey, read_key
 from vsphere_ml.ssh.keys.key_pairs import key_pair
 from vsphere_ml.ssh.keys.known_hosts import KnownHosts
@@ -30,7 +30,7 @@ from vsphere_ml.ssh.session.target import SshTarget
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SUDO_PASSWORD = Sensitive("pass word$1")
+SUDO_PASSWORD = Secret("pass word$1")
 _HASH = "$6$vsmltest$8jQcOs4.wYTh4OVyRB.gGkvds3jpai1RgGIXmT6anqlAa/wC6PkO5JKLPhA//Olksvr59SXNyhrH0qp4PkN9Q."
 # root signs in by key; `free` has sudo without a password, `asked` with one, `barred` none.
 USERS = ("free", "asked", "barred")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration.guests import needed, published, running
-from vsphere_ml.core.model.guest import GuestFacts, Peer, Sensitive
+from vsphere_ml.core.model.guest import GuestFacts, Peer
+from vsphere_ml.core.secret import Secret
 from vsphere_ml.guest.converge import check, converge
 from vsphere_ml.guest.facts import wanted
 from vsphere_ml.guest.facts.verify import verify
@@ -63,7 +64,7 @@ def guests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[SshS
                     profile="grid_a100-40c",
                     lab=True,
                     values=values,
-                    secrets={"mesh_key": Sensitive(mesh.private.read_text())},
+                    secrets={"mesh_key": Secret(mesh.private.read_text())},
                 ),
             )
             for vm in vms

@@ -13,7 +13,8 @@ from tests.integration.guests import needed
 from tests.integration.lone import DRIVER, NAME
 from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.model.device_kinds import NicKind
-from vsphere_ml.core.model.guest import GuestFacts, Peer, Sensitive
+from vsphere_ml.core.model.guest import GuestFacts, Peer
+from vsphere_ml.core.secret import Secret
 from vsphere_ml.guest.converge import check, converge
 from vsphere_ml.guest.facts import wanted
 from vsphere_ml.guest.facts.verify import verify
@@ -56,7 +57,7 @@ FACTS = GuestFacts(
     nic=NicKind.PASSTHROUGH,
     vgpu_manager=DRIVER,
     lab=True,
-    secrets={"licence_token": Sensitive("token"), "registry_key": Sensitive("key")},
+    secrets={"licence_token": Secret("token"), "registry_key": Secret("key")},
 )
 
 

@@ -11,7 +11,7 @@ from tests.fakes.clock import FakeClock
 from tests.integration.shells import open_shell
 from tests.integration.sshd import Sshd, running
 from vsphere_ml.core.errors import GuestError, VsmlError
-from vsphere_ml.core.model.guest import Sensitive
+from vsphere_ml.core.secret import Secret
 from vsphere_ml.ssh.session.connect import close, connect
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vsphere_ml.ssh.session.shell import SshShell
     from vsphere_ml.ssh.session.target import SshTarget
 
-SECRET = Sensitive("t0ken-of-the-licence-server")
+SECRET = Secret("t0ken-of-the-licence-server")
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.config.positions import KeyPath, Lines, format_path, line_of, positions
 from vsphere_ml.core.diagnostics import Diagnostic, mistake
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -68,8 +69,7 @@ class Mistakes:
             raise invalid_file(self.file, self._found.values())
 
 
-def invalid_file(file: str, found: Iterable[Diagnostic], count: str = "") -> ConfigError:
-    """Return the error that carries these problems; `count` says how many, where these are not all."""
+def invalid_file(file: str, found: Iterable[Diagnostic], first: str = "") -> ConfigError:
+    """Return the error that carries these problems; `first` says how many, where these are not all."""
     problems = tuple(sorted(found, key=lambda each: (each.line or _LAST, each.target)))
-    every = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
-    return ConfigError(f"{count or every} in {file}", problems=problems, target=file)
+    return ConfigError(f"{first or count(len(problems), 'mistake')} in {file}", problems=problems, target=file)

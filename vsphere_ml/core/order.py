@@ -1,4 +1,4 @@
-"""The order in which a person counts names, and how many of them are shown."""
+"""The order in which a person counts names, how many of them are shown, and numbers with their nouns."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ def list_first(names: Sequence[str], limit: int) -> str:
     """Return the first names, and how many more there are: `a, b and 3 more`."""
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
     return ", ".join(names[:limit]) + more
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun, in the plural where it is one."""
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"
 
 
 def fold_names(names: Iterable[str]) -> tuple[str, ...]:

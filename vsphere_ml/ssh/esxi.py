@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     import fabric
 
-    from vsphere_ml.core.model.guest import Sensitive
     from vsphere_ml.core.model.spec import HostAccess
+    from vsphere_ml.core.secret import Secret
 
 MOST_OUTPUT = 1 << 20  # bytes of each output
 UNREACHABLE = "host.unreachable"
@@ -48,7 +48,7 @@ class EsxiShells:
 
     access: HostAccess
     folder: Path
-    password: Sensitive | None = None
+    password: Secret | None = None
     _open: dict[str, fabric.Connection] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

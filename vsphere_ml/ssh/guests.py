@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vsphere_ml.core.errors import VsmlError
-    from vsphere_ml.core.model.guest import Sensitive, Shell
+    from vsphere_ml.core.model.guest import Shell
     from vsphere_ml.core.model.spec import ClusterSpec, GuestAccess, NodeSpec
     from vsphere_ml.core.ports.vcenter import Clock
+    from vsphere_ml.core.secret import Secret
 
 T = TypeVar("T")
 
@@ -37,7 +38,7 @@ class SshGuests:
     access: GuestAccess
     folder: Path
     clock: Clock
-    sudo_password: Sensitive | None = None
+    sudo_password: Secret | None = None
     own_key: bool = False  # `access.key_file` is the cluster's own
     parallel: int = PARALLEL
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from vsphere_ml.core.model.device_kinds import NicKind
-from vsphere_ml.core.model.guest import GuestFacts, Peer, Sensitive
+from vsphere_ml.core.model.guest import GuestFacts, Peer
+from vsphere_ml.core.secret import Secret
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2-mesh\n-----END OPENSSH PRIVATE KEY-----\n"
 TOKEN = "hunter2-token"
@@ -31,9 +32,9 @@ NODE_1 = GuestFacts(
         "known_hosts": "node-1 ssh-ed25519 AAAA1\nnode-2 ssh-ed25519 AAAA2\n",
     },
     secrets={
-        "mesh_key": Sensitive(KEY),
-        "licence_token": Sensitive(TOKEN),
-        "registry_key": Sensitive(REGISTRY_KEY),
+        "mesh_key": Secret(KEY),
+        "licence_token": Secret(TOKEN),
+        "registry_key": Secret(REGISTRY_KEY),
     },
 )
 

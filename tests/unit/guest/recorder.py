@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.model.guest import CommandAnswer, Sensitive
+from vsphere_ml.core.model.guest import CommandAnswer
+from vsphere_ml.core.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,16 +37,16 @@ class Recorder:
         self.asked.append(dict(commands))
         return {name: self.answers.get(name, CommandAnswer(1, "")) for name in commands}
 
-    def run(self, command: str, *, stdin: Sensitive | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
+    def run(self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
         self.told.append(command)
-        self.inputs.append(stdin.reveal() if isinstance(stdin, Sensitive) else stdin or "")
+        self.inputs.append(stdin.reveal() if isinstance(stdin, Secret) else stdin or "")
         if self.refuses is not None and self.refuses in command:
             raise GuestError(f"`{command}` ended with 1", code="guest.command-failed", details=("no space left",))
         return CommandAnswer(0, "")
 
-    def write(self, path: str, text: Sensitive | str, *, mode: int = 0o644, owner: str = "root:root") -> None:
+    def write(self, path: str, text: Secret | str, *, mode: int = 0o644, owner: str = "root:root") -> None:
         self.told.append(f"write {path} {mode:04o} {owner}")
-        self.files[path] = (text.reveal() if isinstance(text, Sensitive) else text, mode, owner)
+        self.files[path] = (text.reveal() if isinstance(text, Secret) else text, mode, owner)
 
     def put(self, local: Path, path: str, *, mode: int = 0o644) -> None:
         self.told.append(f"put {local} {path}")

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from vsphere_ml.core.model.guest import GuestFacts, Sensitive, Shell
+    from vsphere_ml.core.model.guest import GuestFacts, Shell
+    from vsphere_ml.core.secret import Secret
 
 
 @dataclass(slots=True)
@@ -32,7 +33,7 @@ class Lamps:
         self.questions += 1
         return {name: CommandAnswer(0 if command in self.lit else 1, "") for name, command in commands.items()}
 
-    def run(self, command: str, *, stdin: Sensitive | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
+    def run(self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
         self.history.append(command)
         if command in self.broken:
             raise GuestError(f"`{command}` ended with 1", code="guest.command-failed", details=("last words",))
@@ -41,7 +42,7 @@ class Lamps:
             {"set": self.lit.add, "later": self.later.add, "dim": self.lit.discard}[verb](lamp)
         return CommandAnswer(0, "")
 
-    def write(self, path: str, text: Sensitive | str, *, mode: int = 0o644, owner: str = "root:root") -> None:
+    def write(self, path: str, text: Secret | str, *, mode: int = 0o644, owner: str = "root:root") -> None:
         raise AssertionError(path)
 
     def put(self, local: Path, path: str, *, mode: int = 0o644) -> None:

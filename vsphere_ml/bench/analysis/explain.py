@@ -19,6 +19,7 @@ from vsphere_ml.bench.predict.predict import jumbo_gain
 from vsphere_ml.bench.proof import ledger
 from vsphere_ml.bench.proof.path_diagnostics import diagnose_paths
 from vsphere_ml.core.diagnostics import Diagnostic
+from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,7 +68,7 @@ def _failures(seen: Study) -> Iterator[Diagnostic]:
         yield Diagnostic(
             code="bench.failed",
             target=where,
-            message=f"{figures.count(launches, 'launch', 'launches')} failed: {reason}",
+            message=f"{count(launches, 'launch', 'launches')} failed: {reason}",
             hint="RUN.log in the record, where one was started, has what the launcher printed; "
             "the same command with the same --results goes on",
         )

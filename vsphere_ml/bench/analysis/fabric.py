@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.model.record import LinkLoad, LinkResult
 from vsphere_ml.core.diagnostics import Diagnostic
+from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,7 +50,7 @@ def find_oversubscribed(links: Sequence[LinkResult]) -> Iterator[Diagnostic]:
     yield Diagnostic(
         code="bench.oversubscribed",
         target=" | ".join(",".join(side) for side in sides) if sides else ", ".join(map(_name, contended)),
-        message=f"with all nodes sending at once {figures.count(len(contended), 'link', 'links')}{between} carry "
+        message=f"with all nodes sending at once {count(len(contended), 'link', 'links')}{between} carry "
         f"{figures.percent(at_once / by_itself)} of what each carries alone",
         hint="what they share is too narrow for a ring: an uplink between switches, or an ESXi host's adapter; "
         "put nodes of one switch next to each other in the file",

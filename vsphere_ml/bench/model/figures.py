@@ -59,11 +59,6 @@ def percent(share: float) -> str:
     return f"{share * 100:.1f} %"
 
 
-def count(number: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun, in the plural where it is one."""
-    return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"
-
-
 def plus_minus(estimate: Estimate) -> str:
     """Return how well a figure is known at 95 %: as a share, as a factor where that is large, or not at all."""
     if estimate.half_width is None or estimate.factor is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model import figures
+from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,7 +32,7 @@ class Titles:
 
     def __call__(self, asked: Configuration) -> str:
         """Return the configuration's title."""
-        size = f"{figures.count(asked.nodes, 'node')}, {figures.count(asked.ranks, 'rank')}"
+        size = f"{count(asked.nodes, 'node')}, {count(asked.ranks, 'rank')}"
         gradients = [f"{asked.gradients} gradients"] if asked.gradients != "fp32" else []
         what = f"{asked.workload} {asked.model}".rstrip()
         return ", ".join([what, size, asked.transport, *gradients, *self.telling(asked)])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.model.record import Outcome, Workload
+from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,8 +20,8 @@ def facts(seen: Study) -> Iterator[str]:
     """Yield what a figure is of, in a few words: nodes and hosts, GPU, NIC, transport, and the day."""
     widest = max(seen.runs, key=lambda run: (run.configuration.nodes, run.configuration.ranks))
     hosts = {place.host for place in widest.placement if place.host}
-    nodes = figures.count(widest.configuration.nodes, "node")
-    yield f"{nodes} on {figures.count(len(hosts), 'ESXi host')}" if hosts else nodes
+    nodes = count(widest.configuration.nodes, "node")
+    yield f"{nodes} on {count(len(hosts), 'ESXi host')}" if hosts else nodes
     for name in ("gpu_profile", "nic"):
         yield from sorted({value for place in widest.placement if (value := getattr(place, name))})
     yield ", ".join(dict.fromkeys(run.configuration.transport for run in seen.runs))

@@ -11,6 +11,7 @@ from vsphere_ml.bench.analysis.study import AT_CEILING, BoundsCheck
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.model.record import Outcome, Verdict
 from vsphere_ml.bench.network.sweeps import collective, peak
+from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,7 +60,7 @@ class Tile:
 def headline(seen: Study) -> Headline:
     """Return the verdict: what refutes the figures, or else the largest configuration's figure and its bound."""
     if len(seen.skipped) == len(seen.runs):
-        launches = figures.count(len(seen.runs), "launch", "launches")
+        launches = count(len(seen.runs), "launch", "launches")
         return find_refutation(seen.runs) or Headline(
             Tone.BAD, f"Nothing was measured: of {launches} none is complete."
         )
@@ -92,7 +93,7 @@ def _largest_sweep(seen: Study) -> Sweep | None:
 
 
 def _scaling(each: Scaling) -> Headline:
-    nodes = figures.count(each.point.configuration.nodes, "node")
+    nodes = count(each.point.configuration.nodes, "node")
     if each.efficiency is None or each.point.configuration.nodes == 1:
         return Headline(Tone.UNKNOWN, f"{_speed(each)} on {nodes}.")
     sentence = f"Scaling efficiency {figures.percent(each.efficiency.value)} on {nodes}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model import figures
+from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,9 +38,9 @@ def _launches(seen: Study) -> Iterator[str]:
     """Yield how often each configuration was launched, and why each launch ended."""
     for point in (each.point for each in seen.scalings):
         ends = ", ".join(dict.fromkeys(run.method.ended for run in point.runs if run.method.ended))
-        launches = figures.count(len(point.runs), "launch", "launches")
+        launches = count(len(point.runs), "launch", "launches")
         yield f"{point.title}: {launches}{f', ended because {ends}' if ends else ''}."
     for sweep in seen.sweeps:
-        launches = figures.count(len(sweep.runs), "launch", "launches")
+        launches = count(len(sweep.runs), "launch", "launches")
         repeats = [len(point.time_s) for run in sweep.runs for point in run.sweep]
         yield f"{sweep.title}: {launches}, at least {min(repeats)} repeats of each size."

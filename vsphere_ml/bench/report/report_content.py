@@ -20,6 +20,7 @@ from vsphere_ml.bench.report.environment import environment, facts, unmeasured_i
 from vsphere_ml.bench.report.headline import PROOFS, headline, tiles
 from vsphere_ml.bench.report.method import method
 from vsphere_ml.bench.report.tables import ReportTable, describe_fit, notices, tables
+from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -85,7 +86,7 @@ def published_table() -> ReportTable:
 def _verdicts(seen: Study) -> Iterator[str]:
     """Yield the largest configuration of each workload over each transport in a sentence."""
     if len(seen.skipped) == len(seen.runs):
-        yield f"nothing was measured: of {figures.count(len(seen.runs), 'launch', 'launches')} none is complete"
+        yield f"nothing was measured: of {count(len(seen.runs), 'launch', 'launches')} none is complete"
     for scaling in {_kind(each.point.configuration, seen): each for each in seen.scalings}.values():
         yield f"{_training(scaling)}; {_describe_rank_places(scaling.point.runs)}"
     sweeps = [each for each in seen.sweeps if each.configuration.ranks > 1]
@@ -135,8 +136,8 @@ def _describe_placement(runs: Sequence[Run]) -> str:
         return "where the ranks ran is not proven"
     nodes = {place.node for place in runs[0].placement}
     hosts = {place.host for place in runs[0].placement if place.host}
-    on = figures.count(len(hosts), "ESXi host") if hosts else "unknown hosts"
-    return f"placement proven, {figures.count(len(nodes), 'node')} on {on}"
+    on = count(len(hosts), "ESXi host") if hosts else "unknown hosts"
+    return f"placement proven, {count(len(nodes), 'node')} on {on}"
 
 
 def _all_reduce(sweep: Sweep) -> str:

@@ -91,7 +91,7 @@ def _round_minutes(seconds: float) -> str:
 
 
 def _minutes(seconds: float) -> str:
-    from vsphere_ml.cli.views.layout.text import count
+    from vsphere_ml.core.order import count
 
     return count(max(1, math.ceil(seconds / 60)), "minute")
 

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
     from vsphere_ml.cli.terminal import Terminal
     from vsphere_ml.cli.wiring.site_wiring import SystemClock
-    from vsphere_ml.core.model.guest import Playbook, Sensitive
+    from vsphere_ml.core.model.guest import Playbook
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.nodes.firstboot import FirstBoot
     from vsphere_ml.core.plan.changes import Change
     from vsphere_ml.core.ports.events import Listener
     from vsphere_ml.core.ports.vcenter import GuestPlace
+    from vsphere_ml.core.secret import Secret
     from vsphere_ml.flows.cluster.proposal import GuestConfig
     from vsphere_ml.flows.guests.guests import GuestTargets, StepInputs
     from vsphere_ml.guest.events import GuestListener
@@ -181,16 +182,16 @@ def read_playbooks(spec: ClusterSpec) -> tuple[Playbook, ...]:
 def step_inputs(spec: ClusterSpec, wanted: tuple[Playbook, ...]) -> StepInputs:
     """Return the file's settings and secrets; a key pair for the nodes' mesh is made where a playbook wants one."""
     from vsphere_ml.config.secrets.guest_secrets import secret
-    from vsphere_ml.core.model.guest import Sensitive
+    from vsphere_ml.core.secret import Secret
     from vsphere_ml.flows.guests.guests import StepInputs
     from vsphere_ml.ssh.keys.key_pairs import key_pair
 
     values = dict(spec.guest.settings)
-    secrets: dict[str, Sensitive] = {
+    secrets: dict[str, Secret] = {
         name: secret(name, source, f"{name}@{spec.name}", os.environ) for name, source in spec.guest.secrets.items()
     }
     if MESH_KEY not in secrets and any("ssh_mesh" in book.kinds for book in wanted):
         pair = key_pair(folder(spec) / "mesh", spec.name)
-        secrets[MESH_KEY] = Sensitive(pair.private.read_text(encoding="utf-8"))
+        secrets[MESH_KEY] = Secret(pair.private.read_text(encoding="utf-8"))
         values.setdefault(MESH_PUBLIC_KEY, pair.public)
     return StepInputs(values=values, secrets=secrets)

@@ -246,7 +246,8 @@ def _refuse_own_connection(to: SignInTarget, settings: GlobalOptions) -> None:
 
 
 def _to_lab(name: str) -> SignIn:
-    from vsphere_ml.config.secrets.sign_in import Secret, SignIn
+    from vsphere_ml.config.secrets.sign_in import SignIn
+    from vsphere_ml.core.secret import Secret
     from vsphere_ml.lab import state
 
     lab = state.running_lab(name)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from vsphere_ml.config.secrets import thumbprints
-from vsphere_ml.config.secrets.secret import Secret
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.config.secrets.passwords import keyring_lookup
 from vsphere_ml.config.secrets.secret_file import read_secret
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.model.guest import Sensitive
+from vsphere_ml.core.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def secret(
     name: str, source: SecretSource, account: str, environ: Mapping[str, str], keyring: Keyring = keyring_lookup
-) -> Sensitive:
+) -> Secret:
     """Return the secret, a file's as a whole but for the line end; `account` is whose it is in a keyring.
 
     Raises ConfigError `secret.missing`, `secret.keyring`, or as `read_secret`.
@@ -36,7 +36,7 @@ def secret(
         raise ConfigError(
             f"there is no `{name}` where the cluster file says it is", code="secret.missing", target=name, hint=hint
         )
-    return Sensitive(found)
+    return Secret(found)
 
 
 def _of_file(name: str, path: Path) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.config.secrets.environment import VariableNames, families, plain_server
 from vsphere_ml.config.secrets.passwords import Account, keyring_lookup, password
-from vsphere_ml.config.secrets.secret import Secret
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -17,8 +16,9 @@ if TYPE_CHECKING:
 
     from vsphere_ml.config.secrets.passwords import Keyring, Prompt
     from vsphere_ml.core.model.spec import VCenterSpec
+    from vsphere_ml.core.secret import Secret
 
-__all__ = ["Endpoint", "Secret", "SignIn", "connection", "endpoint", "password"]
+__all__ = ["Endpoint", "SignIn", "connection", "endpoint", "password"]
 
 
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})

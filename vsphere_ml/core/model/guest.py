@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from vsphere_ml.core.secret import Secret
+
 
 @dataclass(frozen=True, slots=True)
 class CommandAnswer:
@@ -32,24 +34,6 @@ class CommandAnswer:
     @property
     def text(self) -> str:
         return self.out.strip()
-
-
-class Sensitive(str):
-    """Text that must reach a guest and nobody else: never in a log, an argument list or an error. Prints as `***`."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "***"
-
-    def __str__(self) -> str:
-        return "***"
-
-    def __format__(self, _spec: str) -> str:
-        return "***"
-
-    def reveal(self) -> str:
-        return str.__str__(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +65,7 @@ class GuestFacts:
     nccl_topology: str = ""  # where its GPUs and NIC sit on its host, for NCCL, with labels for bus ids; "" if not read
     lab: bool = False  # the guest stands in for hardware
     values: Mapping[str, str] = field(default_factory=dict)  # the file's [guest] settings that steps read
-    secrets: Mapping[str, Sensitive] = field(default_factory=dict)
+    secrets: Mapping[str, Secret] = field(default_factory=dict)
 
 
 class Probe(Protocol):
@@ -101,11 +85,11 @@ class Probe(Protocol):
 class Shell(Probe, Protocol):
     """A guest that can be changed."""
 
-    def run(self, command: str, *, stdin: Sensitive | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
+    def run(self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
         """Run a command as root; GuestError `guest.command-failed` with status and last lines when it fails."""
         ...
 
-    def write(self, path: str, text: Sensitive | str, *, mode: int = 0o644, owner: str = "root:root") -> None:
+    def write(self, path: str, text: Secret | str, *, mode: int = 0o644, owner: str = "root:root") -> None:
         """Replace a file as a whole, or leave it as it was. Missing folders are made."""
         ...
 

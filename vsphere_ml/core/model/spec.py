@@ -320,6 +320,11 @@ class ClusterSpec:
         return replace(self.narrowed(node for node in self.nodes if node.name in names), only=True)
 
     @property
+    def file_name(self) -> str:
+        """The name of the file, as a person would type it in its folder."""
+        return self.file.name if self.file is not None else "the file"
+
+    @property
     def only_names(self) -> tuple[str, ...]:
         """The names of the nodes when some were asked for by name, none when it was all of them."""
         return tuple(node.name for node in self.nodes) if self.only else ()

@@ -8,6 +8,7 @@ from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.model.inventory import AdmissionPolicy
 from vsphere_ml.core.model.marks import node_of
 from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, NOT_REPORTED, in_words
+from vsphere_ml.core.order import count
 from vsphere_ml.core.placement.backing import wrong_gpus
 from vsphere_ml.core.placement.existing_nodes import strays, vms_not_in_file
 from vsphere_ml.core.placement.resolve import names_host
@@ -87,8 +88,8 @@ def _admission(placement: Placement, inventory: Inventory) -> Iterator[Diagnosti
             code="cluster.ha-admission",
             target=cluster.name,
             message=(
-                f"vSphere HA keeps {percent} % of {Bytes(total)} memory for a failure, and "
-                f"starting {len(starting)} VMs with {Bytes(needed)} reserved leaves {max(0, left) * 100 // total} %"
+                f"vSphere HA keeps {percent} % of {Bytes(total)} memory for a failure, and starting "
+                f"{count(len(starting), 'VM')} with {Bytes(needed)} reserved leaves {max(0, left) * 100 // total} %"
             ),
             hint="ask for fewer nodes or less memory, or lower what HA keeps "
             "(Configure > vSphere Availability > Admission Control)",

@@ -60,6 +60,7 @@ def destroy(
     return Report(
         command="destroy",
         cluster=spec.name,
+        file=spec.file_name,
         plan=todo.plan,
         applied=applied,
         pending=todo.plan if left is None else _still_there(left, only),

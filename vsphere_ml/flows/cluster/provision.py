@@ -153,6 +153,7 @@ class _Provision:
         return Report(
             command="provision",
             cluster=self.run.spec.name,
+            file=self.run.spec.file_name,
             plan=todo.plan,
             applied=True,
             pending=self.last.plan,
@@ -172,6 +173,7 @@ def _unchanged_report(spec: ClusterSpec, found: Proposal) -> Report:
     return Report(
         command="provision",
         cluster=spec.name,
+        file=spec.file_name,
         plan=found.plan,
         applied=False,
         pending=found.plan,

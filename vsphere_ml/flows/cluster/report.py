@@ -36,6 +36,7 @@ class Report:
 
     command: str  # provision, destroy
     cluster: str
+    file: str  # its name
     plan: Plan  # as it was shown last
     applied: bool  # false: nothing to do, only asked for a plan, or declined
     pending: Plan  # what a fresh look still lacks

@@ -64,6 +64,7 @@ class Status:
     """A cluster as it stands."""
 
     cluster: str
+    file: str  # its name
     about: str
     nodes: tuple[NodeStatus, ...]
     pending: Plan
@@ -88,6 +89,7 @@ def status(run: RunContext) -> Status:
     site = (change for change in compared.plan.changes if subject(change) is None)
     return Status(
         cluster=spec.name,
+        file=spec.file_name,
         about=inventory.about,
         nodes=tuple(_node_status(spec, node.name, inventory, compared.plan) for node in spec.nodes),
         pending=_drop_renamed_findings(spec, compared.plan, inventory),

@@ -17,10 +17,11 @@ from vsphere_ml.guest.firstboot import HOST_KEYS
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from vsphere_ml.core.model.guest import Playbook, Sensitive
+    from vsphere_ml.core.model.guest import Playbook
     from vsphere_ml.core.model.inventory import HostRef, Inventory, Vm
     from vsphere_ml.core.model.spec import ClusterSpec, NodeSpec
     from vsphere_ml.core.ports.vcenter import Guests, VCenter
+    from vsphere_ml.core.secret import Secret
     from vsphere_ml.guest.events import GuestListener
 
 # Customization is carried out by VMware Tools: open-vm-tools, libDeployPkg/deployPkgLog.c, opens this log for it.
@@ -41,7 +42,7 @@ class StepInputs:
     """What steps are given beyond what vCenter says."""
 
     values: Mapping[str, str] = field(default_factory=dict)
-    secrets: Mapping[str, Sensitive] = field(default_factory=dict)
+    secrets: Mapping[str, Secret] = field(default_factory=dict)
 
     def but(self, values: Mapping[str, str]) -> StepInputs:
         """Return this with more values."""

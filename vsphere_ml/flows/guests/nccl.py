@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model import attached_devices
+from vsphere_ml.core.order import count
 from vsphere_ml.core.report.nccl_topology import shape, xml
 from vsphere_ml.flows.cluster.plan import scope
 from vsphere_ml.flows.guests.guests import find
@@ -48,7 +49,7 @@ def shape_of(spec: ClusterSpec, inventory: Inventory, name: str) -> TopologyShap
     gpus = _each(node, attached_devices.gpus(host, vm))
     if len(gpus) != node.gpu.count:
         raise NotPossible(
-            f"{name} has {node.gpu.count} GPUs, and {host.name} tells of {len(gpus)}",
+            f"{name} has {count(node.gpu.count, 'GPU')}, and {host.name} shows {len(gpus)}",
             code="nccl.unknown",
             target=name,
             hint=f"vsml topology --host {host.name}",

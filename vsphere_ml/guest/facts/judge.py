@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.model.guest import CommandAnswer
+from vsphere_ml.core.order import count
 from vsphere_ml.core.tools import nvidia_smi
 from vsphere_ml.core.units import parse_integer
 from vsphere_ml.guest.steps.gpu import driver
@@ -116,8 +117,8 @@ def gpudirect(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
 def container(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
     if not answer.ok:
         return Severity.ERROR, _last_line(answer) or "no answer"
-    count = sum(line.startswith("GPU ") for line in answer.text.splitlines())
-    return _when(count == facts.gpus, f"{count} of {facts.gpus} GPUs")
+    seen = sum(line.startswith("GPU ") for line in answer.text.splitlines())
+    return _when(seen == facts.gpus, f"{seen} of {count(facts.gpus, 'GPU')}")
 
 
 def ats(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
@@ -180,7 +181,7 @@ def time(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
 def mesh(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
     reached = {line.rpartition(" reached")[0] for line in answer.text.splitlines()}
     lost = [peer.name for peer in facts.peers if peer.name not in reached]
-    return _when(not lost, f"{len(facts.peers)} nodes reached", f"not reached: {', '.join(lost)}")
+    return _when(not lost, f"{count(len(facts.peers), 'node')} reached", f"not reached: {', '.join(lost)}")
 
 
 def _path_mtu(mtu: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 from dataclasses import MISSING, dataclass, field, fields
@@ -15,6 +14,8 @@ from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.diagnostics import Diagnostic, mistake
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.guest import Playbook
+from vsphere_ml.core.nearest import nearest_name
+from vsphere_ml.core.order import count
 from vsphere_ml.core.plan.describe import clip
 from vsphere_ml.guest.playbooks.fields import FileSource, Template, Wrong
 from vsphere_ml.guest.playbooks.reading import Reading, read
@@ -235,13 +236,13 @@ def _build_step(kind: str, given: dict[str, Any], at: KeyPath, reading: Reading,
 
 
 def _close(name: str, known: Iterable[str]) -> str:
-    found = difflib.get_close_matches(name, list(known), n=1)
-    return f"did you mean `{found[0]}`?" if found else ""
+    found = nearest_name(name, known)
+    return f"did you mean `{found}`?" if found else ""
 
 
 def _invalid_error(file: str, problems: tuple[Diagnostic, ...]) -> ConfigError:
-    count = "a mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
-    return ConfigError(f"{file} has {count}", problems=problems, code="playbook.invalid", target=file)
+    many = count(len(problems), "mistake")
+    return ConfigError(f"{file} has {many}", problems=problems, code="playbook.invalid", target=file)
 
 
 def _unreadable_error(path: Path, why: str) -> ConfigError:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.model.guest import Sensitive
+    from vsphere_ml.core.secret import Secret
     from vsphere_ml.ssh.session.target import SshTarget
 
 # No backslash, no `!`: the login shell may be csh or fish.
@@ -36,19 +36,19 @@ class Call:
 
 def for_script(target: SshTarget, text: str) -> Call:
     """Return the call that runs a script as root."""
-    return _call(target, _SCRIPT, _bytes(text))
+    return _call(target, _SCRIPT, encode_text(text))
 
 
-def for_command(target: SshTarget, command: str, stdin: Sensitive | str | None, timeout_s: float) -> Call:
+def for_command(target: SshTarget, command: str, stdin: Secret | str | None, timeout_s: float) -> Call:
     """Return the call that runs one command as root with this standard input, and ends it when it takes too long."""
-    encoded = base64.b64encode(_bytes(command)) + b"\n"
-    return _call(target, _COMMAND.format(seconds=max(1, round(timeout_s))), encoded + _bytes(stdin or ""))
+    encoded = base64.b64encode(encode_text(command)) + b"\n"
+    return _call(target, _COMMAND.format(seconds=max(1, round(timeout_s))), encoded + encode_text(stdin or ""))
 
 
 def _call(target: SshTarget, then: str, stdin: bytes) -> Call:
     mark = f"vsml-{secrets.token_hex(16)}"
     words = [*_sudo(target), "sh", "-c", _SKIP.format(mark=mark) + then]
-    password = _bytes(target.sudo_password) + b"\n" if target.user != "root" and target.sudo_password else b""
+    password = encode_text(target.sudo_password) + b"\n" if target.user != "root" and target.sudo_password else b""
     return Call(shlex.join(words), password + mark.encode() + b"\n" + stdin, mark.encode() + b"\n")
 
 
@@ -58,6 +58,5 @@ def _sudo(target: SshTarget) -> list[str]:
     return ["sudo", "-H", *(["-S", "-p", ""] if target.sudo_password else ["-n"]), "--"]
 
 
-def _bytes(text: str) -> bytes:
-    """Return the text's own bytes; `Sensitive` text's too."""
-    return str.encode(text, "utf-8", "surrogateescape")
+def encode_text(text: Secret | str) -> bytes:
+    return (text if isinstance(text, str) else text.reveal()).encode("utf-8", "surrogateescape")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from vsphere_ml.core.model.guest import Sensitive
+    from vsphere_ml.core.secret import Secret
 
 LONG_LINE = 8192
 SHORTEST_PART = 8  # of a secret of several lines; a shorter line of it tells nothing and stands in many texts
@@ -25,7 +25,7 @@ class Secrets:
     def __init__(self) -> None:
         self._texts: set[str] = set()
 
-    def add(self, secret: Sensitive) -> None:
+    def add(self, secret: Secret) -> None:
         text = secret.reveal().strip()
         lines = [line.strip() for line in text.splitlines()]
         self._texts |= {part for part in (text, *lines) if part and (part == text or len(part) >= SHORTEST_PART)}

@@ -8,7 +8,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Self
 
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.model.guest import CommandAnswer, Sensitive
+from vsphere_ml.core.model.guest import CommandAnswer
+from vsphere_ml.core.secret import Secret
 from vsphere_ml.ssh.session import batch, become, errors, files, reboot
 from vsphere_ml.ssh.session.connect import close, connect
 from vsphere_ml.ssh.session.execute import ConnectionCut, Late, execute
@@ -98,16 +99,16 @@ class SshShell:
         self._log.add("?", ", ".join(f"{name}: {answer.status}" for name, answer in answers.items()))
         return answers
 
-    def run(self, command: str, *, stdin: Sensitive | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
+    def run(self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
         """Return what the command said; GuestError `guest.command-failed` when it failed. See `Shell.run`."""
         answer, last = self._run(command, stdin, timeout_s)
         if not answer.ok:
             raise errors.command_error(self._target, self._secrets.hide(command), answer.status, last, self._log.path)
         return answer
 
-    def write(self, path: str, text: Sensitive | str, *, mode: int = 0o644, owner: str = "root:root") -> None:
+    def write(self, path: str, text: Secret | str, *, mode: int = 0o644, owner: str = "root:root") -> None:
         """Replace a file as a whole, or leave it as it was. See `Shell.write`."""
-        size = len(str.encode(text, "utf-8", "surrogateescape"))
+        size = len(become.encode_text(text))
         answer, last = self._run(files.replace(path, size, mode, owner), text, files.WRITE_S, shown=f"write {path}")
         if not answer.ok:
             raise errors.not_written(self._target, path, last)
@@ -149,10 +150,10 @@ class SshShell:
         return answer.text
 
     def _run(
-        self, command: str, stdin: Sensitive | str | None, timeout_s: float, *, shown: str = ""
+        self, command: str, stdin: Secret | str | None, timeout_s: float, *, shown: str = ""
     ) -> tuple[CommandAnswer, tuple[str, ...]]:
         """Return the answer and the last lines of both outputs; each line goes to the log when it comes."""
-        if isinstance(stdin, Sensitive):
+        if isinstance(stdin, Secret):
             self._secrets.add(stdin)
         shown = shown or self._secrets.hide(command)
         self._log.add("$", shown)

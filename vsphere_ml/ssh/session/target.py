@@ -11,8 +11,8 @@ from vsphere_ml.ssh.keys.host_keys import DEFAULT_PORT, place_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vsphere_ml.core.model.guest import Sensitive
     from vsphere_ml.core.model.spec import JumpHost
+    from vsphere_ml.core.secret import Secret
     from vsphere_ml.ssh.keys.known_hosts import KnownHosts
 
 
@@ -27,8 +27,8 @@ class SshTarget:
     user: str = "root"
     key_file: Path | None = None  # None: the keys of the SSH agent
     own_key: bool = False  # the key file is the cluster's own, which only a first boot by vsml brings to guests
-    password: Sensitive | None = None  # to sign in with, where no key does
-    sudo_password: Sensitive | None = None
+    password: Secret | None = None  # to sign in with, where no key does
+    sudo_password: Secret | None = None
     jump: SshTarget | None = None
     fingerprint: str | None = None  # SHA256:..., when the host is not pinned yet
     trust_first_use: bool = False  # asked for by a person; the key is recorded with date and user

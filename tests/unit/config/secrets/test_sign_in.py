@@ -12,10 +12,10 @@ import pytest
 from keyring.backends import fail, null
 
 from vsphere_ml.config.secrets.passwords import Account, keyring_lookup, password
-from vsphere_ml.config.secrets.secret import Secret
 from vsphere_ml.config.secrets.sign_in import SignIn, connection
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.spec import SecretSource, VCenterSpec
+from vsphere_ml.core.secret import Secret
 
 if TYPE_CHECKING:
     from tests.golden import Golden

@@ -23,6 +23,14 @@ PLAN = Plan(stages=(Stage(title="power on", changes=(ON,)),))
 )
 def test_a_failure_is_told_with_what_failed_and_only_once(message: str, told: str) -> None:
     failed = Undone(change=ON, error=VSphereError(message, code="vsphere.task-failed"))
-    report = Report(command="provision", cluster="train", plan=PLAN, applied=True, pending=PLAN, outcomes=(failed,))
+    report = Report(
+        command="provision",
+        cluster="train",
+        file="cluster.toml",
+        plan=PLAN,
+        applied=True,
+        pending=PLAN,
+        outcomes=(failed,),
+    )
     assert report.error is not None
     assert report.error.details == (told,)

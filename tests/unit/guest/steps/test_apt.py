@@ -13,7 +13,8 @@ from vsphere_ml.core.errors import GuestError
 from vsphere_ml.guest.steps.system.packages import Packages
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.model.guest import CommandAnswer, Sensitive
+    from vsphere_ml.core.model.guest import CommandAnswer
+    from vsphere_ml.core.secret import Secret
 
 LOCKED = "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 812 (apt-get)"
 
@@ -25,7 +26,7 @@ class Updating(Recorder):
     fails: int = 0
     words: str = LOCKED
 
-    def run(self, command: str, *, stdin: Sensitive | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
+    def run(self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
         answer = Recorder.run(self, command, stdin=stdin, timeout_s=timeout_s)
         if command.endswith("update") and self.fails:
             self.fails -= 1

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.model.guest import Sensitive
+from vsphere_ml.core.secret import Secret
 from vsphere_ml.ssh.session.log import LONG_LINE, GuestLog, LogLines, Secrets
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ SECRET = "s3cret-value"
 def secrets(*texts: str) -> Secrets:
     made = Secrets()
     for text in texts:
-        made.add(Sensitive(text))
+        made.add(Secret(text))
     return made
 
 

@@ -12,6 +12,7 @@ from vsphere_ml.cli.commands import App
 from vsphere_ml.cli.options import command
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.order import count
 
 app = App(no_args_is_help=True, help="Make what later benchmarks are held against.")
 Into = Annotated[
@@ -45,5 +46,8 @@ def make(terminal: Terminal, records: RecordsOrNewest = None, into: Into = None,
     more = again.command(read, found[0], max(least_launches, baseline.LAUNCHES))
     runs = baseline.choose_runs(read, least_launches, more)
     files = baseline.make(runs, folder)
-    terminal.say(f"wrote {len(runs)} launches and {files[-1]}; now: vsml bench gate RECORD --baseline {folder}")
+    terminal.say(
+        f"wrote {count(len(runs), 'launch', 'launches')} and {files[-1]}; "
+        f"now: vsml bench gate RECORD --baseline {folder}"
+    )
     return Answer(text=view.text(runs), data={"baseline": folder, "documents": files[:-1], "thresholds": files[-1]})

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench.report import tables
 from vsphere_ml.cli.views.bench.curve import curves
 from vsphere_ml.cli.views.layout.text import line, table
+from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def head(seen: Study) -> Iterator[RenderableType]:
     """Yield what the figures come from."""
     cluster = next((run.cluster.name for run in seen.runs if run.cluster is not None), "no cluster")
-    launches = "1 launch" if len(seen.runs) == 1 else f"{len(seen.runs)} launches"
+    launches = count(len(seen.runs), "launch", "launches")
     yield line((f"{cluster}: {launches}", "bold"))
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.layout.text import count, line, table
-from vsphere_ml.core.order import fold_names
+from vsphere_ml.cli.views.layout.text import line, table
+from vsphere_ml.core.order import count, fold_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

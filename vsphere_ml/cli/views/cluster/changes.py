@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from vsphere_ml.core.model.placement import WantGroup
 from vsphere_ml.core.nodes.firstboot import in_words
+from vsphere_ml.core.order import count
 from vsphere_ml.core.plan.changes import (
     AttachDevices,
     CloneVm,
@@ -113,7 +114,7 @@ def _attach(change: AttachDevices) -> str:
         return f"{', '.join(change.remove_names)} → {_devices(change.add)}"
     parts = [f"attach {_devices(change.add)}"] if change.add else []
     if change.remove:
-        parts.append("remove " + ", ".join(change.remove_names or (f"{len(change.remove)} devices",)))
+        parts.append("remove " + ", ".join(change.remove_names or (count(len(change.remove), "device"),)))
     return "; ".join(parts)
 
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from vsphere_ml.cli.views.cluster.changes import list_names
-from vsphere_ml.cli.views.layout.text import count
+from vsphere_ml.core.order import count
 from vsphere_ml.core.plan.deletions import deleted_vms, stopped_vms
 
 if TYPE_CHECKING:

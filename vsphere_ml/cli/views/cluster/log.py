@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.layout.text import count, line, table
+from vsphere_ml.cli.views.layout.text import line, table
+from vsphere_ml.core.order import count
 from vsphere_ml.core.plan.describe import noun
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.layout.text import count, line, table
+from vsphere_ml.cli.views.layout.text import line, table
+from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -9,7 +9,8 @@ from rich.console import Group
 from vsphere_ml.cli.views.cluster import plan as of_site
 from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.guests import guests as of_guests
-from vsphere_ml.cli.views.layout.text import count, line
+from vsphere_ml.cli.views.layout.text import line
+from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,8 +13,9 @@ from vsphere_ml.cli.views.cluster import proposal
 from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.guests import guests as of_guests
 from vsphere_ml.cli.views.layout.envelope import as_data, plain_value
-from vsphere_ml.cli.views.layout.text import count, line
+from vsphere_ml.cli.views.layout.text import line
 from vsphere_ml.cli.views.site import ready
+from vsphere_ml.core.order import count
 from vsphere_ml.core.plan.describe import is_off
 from vsphere_ml.core.plan.outcome import Done, Undone, Untried
 
@@ -116,8 +117,8 @@ def _state(report: Report) -> str:
     if report.command == "destroy":
         return "is gone"
     if report.drift:
-        return f"differs from the file in {count(len(report.drift), 'point')}, see above"
-    return "matches the file"
+        return f"differs from {report.file} in {count(len(report.drift), 'point')}, see above"
+    return f"matches {report.file}"
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:

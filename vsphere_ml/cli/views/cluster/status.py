@@ -10,8 +10,9 @@ from rich.console import Group
 from vsphere_ml.cli.views.cluster import plan as plans
 from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.layout.envelope import as_data, plain_value
-from vsphere_ml.cli.views.layout.text import count, line, table
+from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.core.model.placement import Locality
+from vsphere_ml.core.order import count
 from vsphere_ml.core.plan.changes import DeleteVm
 from vsphere_ml.core.plan.deletions import deleted_vms
 from vsphere_ml.flows.cluster.status import NodeState
@@ -119,8 +120,8 @@ def _by_software(node: NodeStatus) -> str:
 def _end(status: Status) -> Text:
     about = f"{list_names(status.only)} of {status.cluster}" if status.only else status.cluster
     if status.matches_file:
-        return line((f"{about} matches the file", "green"))
-    return line((f"{about} differs from the file", "yellow"), f": {', '.join(_describe_differences(status))}")
+        return line((f"{about} matches {status.file}", "green"))
+    return line((f"{about} differs from {status.file}", "yellow"), f": {', '.join(_describe_differences(status))}")
 
 
 def _describe_differences(status: Status) -> Iterator[str]:
@@ -134,4 +135,4 @@ def _describe_differences(status: Status) -> Iterator[str]:
     if status.drift:
         yield "its rule, folder or switch differs"
     if extra := (drifting | deleted_vms(status.pending.changes)) - named:
-        yield f"{count(len(extra), 'VM')} of it {'is' if len(extra) == 1 else 'are'} not in the file"
+        yield f"{count(len(extra), 'VM')} of it {'is' if len(extra) == 1 else 'are'} not in {status.file}"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 
 from vsphere_ml.cli.views.layout.envelope import as_data
-from vsphere_ml.cli.views.layout.text import count, line
+from vsphere_ml.cli.views.layout.text import line
+from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,8 @@ from rich.console import Group
 
 from vsphere_ml.cli.terminal import Answer
 from vsphere_ml.cli.views.layout.envelope import as_data, plain_value
-from vsphere_ml.cli.views.layout.text import count, line
+from vsphere_ml.cli.views.layout.text import line
+from vsphere_ml.core.order import count
 from vsphere_ml.guest.converge import StepState
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.layout.text import count, line
+from vsphere_ml.cli.views.layout.text import line
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
+from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -37,8 +37,3 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[Piece | Text]]) -> Colu
     """
     cells = ([cell if isinstance(cell, Text) else line(cell) for cell in row] for row in rows)
     return Columns(titles, [[*row, *(line() for _ in titles[len(row) :])] for row in cells])
-
-
-def count(number: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun, in the plural where it is one."""
-    return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"

@@ -12,9 +12,10 @@ from rich.progress_bar import ProgressBar
 
 from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.cluster import changes
-from vsphere_ml.cli.views.layout.text import count, line
+from vsphere_ml.cli.views.layout.text import line
 from vsphere_ml.cli.views.progress import guest_progress
 from vsphere_ml.cli.views.progress.live import STYLES, MovingTable, moves
+from vsphere_ml.core.order import count
 from vsphere_ml.core.plan.changes import subject
 from vsphere_ml.core.plan.describe import object_name
 from vsphere_ml.core.ports.events import (

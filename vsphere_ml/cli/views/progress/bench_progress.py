@@ -25,7 +25,8 @@ from vsphere_ml.bench.model.record import Outcome
 from vsphere_ml.bench.model.titles import Titles
 from vsphere_ml.bench.proof.path_diagnostics import unproven
 from vsphere_ml.cli.terminal import show
-from vsphere_ml.cli.views.layout.text import count, line, lines
+from vsphere_ml.cli.views.layout.text import line, lines
+from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -8,8 +8,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, assert_never
 
 from vsphere_ml.cli.terminal import show
-from vsphere_ml.cli.views.layout.text import count, line
+from vsphere_ml.cli.views.layout.text import line
 from vsphere_ml.cli.views.progress.live import STYLES, MovingTable
+from vsphere_ml.core.order import count
 from vsphere_ml.guest.events import Applied, Applying, Entering, GuestChecked, GuestEnded, Rebooting, Waiting
 
 if TYPE_CHECKING:

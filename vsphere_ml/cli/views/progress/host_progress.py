@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, assert_never
 from rich.live import Live
 
 from vsphere_ml.cli.terminal import show
-from vsphere_ml.cli.views.layout.text import count, line, lines
+from vsphere_ml.cli.views.layout.text import line, lines
 from vsphere_ml.core.hosts.host_changes import describe_host_change
+from vsphere_ml.core.order import count
 from vsphere_ml.core.ports.host_events import (
     Asking,
     HostBegun,

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from rich.console import Group
 
 from vsphere_ml.cli.views.cluster.changes import list_names
-from vsphere_ml.cli.views.layout.text import count, line, table
+from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.core.hosts.host_changes import NoteRunning, WriteRecord, describe_host_change
 from vsphere_ml.core.model.host_settings import AccessMethod, SettingState
+from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

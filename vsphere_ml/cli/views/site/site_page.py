@@ -11,11 +11,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.cli.views.layout.text import count
 from vsphere_ml.cli.views.site import inventory as tables
 from vsphere_ml.core.model.host_settings import SHARED_DIRECT
 from vsphere_ml.core.model.inventory import NVLINK
 from vsphere_ml.core.model.locality import bridges
+from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -10,6 +10,7 @@ from vsphere_ml.core.catalog.profiles import find_profile
 from vsphere_ml.core.catalog.versions import most_vgpus, numbers, several_shares
 from vsphere_ml.core.model.host_settings import SHARED_DIRECT
 from vsphere_ml.core.model.spec import HostConfigKind
+from vsphere_ml.core.order import count
 from vsphere_ml.core.rules.reasons import Reason, RejectReason
 from vsphere_ml.core.units import MIB
 
@@ -122,8 +123,8 @@ def framebuffer(profile: ProfileName) -> int:
 
 def _free(profile: ProfileName, counts: list[int]) -> str:
     if profile.is_full:
-        return f"{sum(counts)} of {len(counts)} GPUs free"
-    return f"{sum(counts)} more {profile} on {len(counts)} GPUs"
+        return f"{sum(counts)} of {count(len(counts), 'GPU')} free"
+    return f"{sum(counts)} more {profile} on {count(len(counts), 'GPU')}"
 
 
 def _holder_text(capacity: HostCapacity, gpu: Gpu, profile: ProfileName) -> str:

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.model.guest import Sensitive
+from vsphere_ml.core.secret import Secret
 from vsphere_ml.guest.steps.system.shell import q
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ class Content:
     """A file as a whole. An owner such as `alice:` means the user's own group, whatever its name."""
 
     path: str
-    text: str | Sensitive
+    text: str | Secret
     mode: int = 0o644
     owner: str = "root:root"
 
@@ -45,7 +45,7 @@ class Content:
 
     @property
     def digest(self) -> str:
-        text = self.text.reveal() if isinstance(self.text, Sensitive) else self.text
+        text = self.text.reveal() if isinstance(self.text, Secret) else self.text
         return hashlib.sha256(text.encode()).hexdigest()
 
 

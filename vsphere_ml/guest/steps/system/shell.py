@@ -12,7 +12,8 @@ from vsphere_ml.guest.playbooks.fields import FileSource
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from vsphere_ml.core.model.guest import GuestFacts, Sensitive, Shell
+    from vsphere_ml.core.model.guest import GuestFacts, Shell
+    from vsphere_ml.core.secret import Secret
 
 q = shlex.quote
 _TRIES = 30  # with ten seconds in between
@@ -100,7 +101,7 @@ def _refresh(shell: Shell, update: str) -> None:
     shell.run(update)
 
 
-def secret(facts: GuestFacts, name: str) -> Sensitive:
+def secret(facts: GuestFacts, name: str) -> Secret:
     """Return a secret the cluster was given; GuestError `guest.secret-missing` when it was not."""
     if name not in facts.secrets:
         raise GuestError(

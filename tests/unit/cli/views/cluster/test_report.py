@@ -33,6 +33,7 @@ FAULT = VSphereError("not enough GPUs", code="vsphere.graphics-capacity")
 PARTIAL = Report(
     command="provision",
     cluster="train",
+    file="cluster.toml",
     plan=PENDING,
     applied=True,
     pending=PENDING,
@@ -59,7 +60,14 @@ def plan() -> Plan:
 def test_a_run_that_did_all_says_so_and_how_long_it_took(shown: Callable[..., Shown], golden: Golden) -> None:
     done = (Done(change=ON, seconds=1.0),)
     full = Report(
-        command="provision", cluster="train", plan=plan(), applied=True, pending=NOTHING, outcomes=done, seconds=4.25
+        command="provision",
+        cluster="train",
+        file="cluster.toml",
+        plan=plan(),
+        applied=True,
+        pending=NOTHING,
+        outcomes=done,
+        seconds=4.25,
     )
     answer = report.answer(full, dry_run=False, detailed=False)
     assert answer.status == 0
@@ -72,7 +80,9 @@ def test_a_run_that_did_all_says_so_and_how_long_it_took(shown: Callable[..., Sh
 def test_a_run_with_nothing_to_do_is_zero_even_when_asked_in_detail(
     shown: Callable[..., Shown], golden: Golden
 ) -> None:
-    idle = Report(command="provision", cluster="train", plan=NOTHING, applied=False, pending=NOTHING)
+    idle = Report(
+        command="provision", cluster="train", file="cluster.toml", plan=NOTHING, applied=False, pending=NOTHING
+    )
     answer = report.answer(idle, dry_run=False, detailed=True)
     assert answer.status == 0
     golden(written(answer.text, shown))
@@ -91,7 +101,7 @@ def test_a_partial_run_is_an_error_that_hides_no_outcome(shown: Callable[..., Sh
 
 
 def test_a_dry_run_is_the_plan_and_tells_differences_on_request() -> None:
-    dry = Report(command="provision", cluster="train", plan=plan(), applied=False, pending=plan())
+    dry = Report(command="provision", cluster="train", file="cluster.toml", plan=plan(), applied=False, pending=plan())
     assert report.answer(dry, dry_run=True, detailed=False).status == 0
     answer = report.answer(dry, dry_run=True, detailed=True)
     assert answer.status == 7
@@ -108,6 +118,7 @@ def test_a_status_shows_what_lacks_and_why_a_node_has_no_seat(shown: Callable[..
     )
     seen = Status(
         cluster="train",
+        file="cluster.toml",
         about="vCenter 8",
         nodes=(
             NodeStatus(
@@ -144,11 +155,15 @@ def test_a_run_that_leaves_a_difference_does_not_say_that_all_is_as_the_file_say
     golden: Golden,
 ) -> None:
     differing = Plan(stages=(), diagnostics=(DRIFT,))
-    idle = Report(command="provision", cluster="train", plan=differing, applied=False, pending=differing)
+    idle = Report(
+        command="provision", cluster="train", file="cluster.toml", plan=differing, applied=False, pending=differing
+    )
     answer = report.answer(idle, dry_run=False, detailed=True)
     assert answer.status == 7
     golden(written(answer.text, shown).splitlines()[-1])
-    done = Report(command="provision", cluster="train", plan=plan(), applied=True, pending=differing)
+    done = Report(
+        command="provision", cluster="train", file="cluster.toml", plan=plan(), applied=True, pending=differing
+    )
     last = written(report.answer(done, dry_run=False, detailed=False).text, shown).splitlines()[-1]
     golden(last)
 
@@ -157,6 +172,7 @@ def test_a_destroy_of_some_vms_says_which_are_left(shown: Callable[..., Shown], 
     some = Report(
         command="destroy",
         cluster="train",
+        file="cluster.toml",
         plan=NOTHING,
         applied=True,
         pending=NOTHING,
@@ -169,7 +185,15 @@ def test_a_destroy_of_some_vms_says_which_are_left(shown: Callable[..., Shown], 
 
 def test_a_vm_that_is_left_off_is_the_last_that_is_said(shown: Callable[..., Shown], golden: Golden) -> None:
     off = (Done(change=PowerOff(vm="node-1"), seconds=1.0),)
-    part = Report(command="provision", cluster="train", plan=plan(), applied=True, pending=PENDING, outcomes=off)
+    part = Report(
+        command="provision",
+        cluster="train",
+        file="cluster.toml",
+        plan=plan(),
+        applied=True,
+        pending=PENDING,
+        outcomes=off,
+    )
     answer = report.answer(part, dry_run=False, detailed=False)
     last = written(answer.text, shown).splitlines()[-1]
     golden(last)

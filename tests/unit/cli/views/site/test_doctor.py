@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vsphere_ml.cli.views.site import doctor as view
-from vsphere_ml.config.secrets.sign_in import Secret, SignIn
+from vsphere_ml.config.secrets.sign_in import SignIn
+from vsphere_ml.core.secret import Secret
 
 if TYPE_CHECKING:
     from tests.golden import Golden

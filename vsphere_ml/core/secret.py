@@ -1,4 +1,4 @@
-"""A secret in memory: it prints as `***`, and is neither pickled nor written as JSON by accident."""
+"""A secret in memory: it prints as `***`, and is neither pickled, logged nor written as JSON by accident."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ class Secret:
     def reveal(self) -> str:
         """Return the text; for the one call that sends it."""
         return self.__text
+
+    def __bool__(self) -> bool:
+        return bool(self.__text)
 
     def __repr__(self) -> str:
         return "***"
