@@ -177,7 +177,7 @@ class FakeGuest:
     def _reach(self, what: str) -> None:
         self.round_trips += 1
         if self.unreachable:
-            raise GuestError(f"{self.name} cannot be reached", code="guest.unreachable", target=self.name)
+            raise GuestError(reason="cannot be reached", code="guest.unreachable", target=self.name)
         if self.cut_after is not None:
             if self.cut_after <= 0:
                 message = f"{self.name}: the connection broke during `{what}`"

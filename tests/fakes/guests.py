@@ -65,4 +65,4 @@ class FakeGuests:
 
 
 def _silent(name: str) -> GuestError:
-    return GuestError(f"{name} cannot be reached", code="guest.unreachable", target=name)
+    return GuestError(reason="cannot be reached", code="guest.unreachable", target=name)

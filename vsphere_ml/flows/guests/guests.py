@@ -183,15 +183,13 @@ def _vm(spec: ClusterSpec, name: str, inventory: Inventory) -> Vm:
     why = f"{len(found)} VMs bear its name" if found else "its VM is not there"
     if named and not found:
         why = f"the VM of its name belongs to the cluster {named[0].cluster_mark}"
-    raise GuestError(
-        reason=f"has no guest: {why}", code="guest.no-vm", target=name, hint="`vsml status` shows the nodes"
-    )
+    raise GuestError(reason=why, code="guest.no-vm", target=name, hint="`vsml status` shows the nodes")
 
 
 def _place(node: NodeSpec, vm: Vm, first_boot: FirstBootBy) -> GuestPlace:
     if not vm.powered_on:
         raise GuestError(
-            reason="has no guest: its VM is powered off",
+            reason="its VM is powered off",
             code="guest.off",
             target=node.name,
             hint="`vsml provision` powers it on",

@@ -46,8 +46,8 @@ def test_check_tells_rules_beside_the_nodes(vsml: Callable[..., Ended], tmp_path
     ended = vsml("check", str(file))
     assert ended.status == 0
     golden(ended.out)
-    diagnostics = json.loads(vsml("check", str(file), "-o", "json").out)["data"]["rules"]
-    assert {(each["rule"], each["severity"], *each["nodes"]) for each in diagnostics} == {
+    diagnostics = json.loads(vsml("check", str(file), "-o", "json").out)["data"]["diagnostics"]
+    assert {(each["code"], each["severity"], *each["details"]) for each in diagnostics} == {
         ("no-pcie-peers", "warning", "node-1"),
         ("nccl-memory-pools", "info", "node-1"),
     }
