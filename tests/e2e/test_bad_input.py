@@ -71,7 +71,7 @@ def test_doctor_tells_what_it_saw_also_without_a_password(shell: Shell) -> None:
     assert (ended.status, ended.document["status"]) == (2, "partial")
     assert [each["code"] for each in ended.document["errors"]] == ["secret.missing"]
     states = {each["target"]: each["severity"] for each in ended.document["data"]["checks"]}
-    assert states == {"server": "ok", "username": "ok", "password": "failed", "ca_file": "ok"}
+    assert states == {"server": "ok", "username": "ok", "password": "error", "ca_file": "ok"}
 
 
 def test_names_the_site_does_not_have_come_with_the_nearest(lab: Callable[[], Lab], shell: Shell) -> None:

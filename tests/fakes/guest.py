@@ -151,7 +151,7 @@ class FakeGuest:
         if self.disk_full or self.is_folder(path):
             why = "No space left on device" if self.disk_full else "it is a folder"
             raise GuestError(
-                f"{self.name}: {path} could not be written, and is as it was: {why}",
+                reason=f"{path} could not be written, and is as it was: {why}",
                 code="guest.file-not-written",
                 target=self.name,
                 details=(why,),
@@ -186,7 +186,7 @@ class FakeGuest:
 
     def _failed(self, command: str, answer: CommandAnswer) -> GuestError:
         return GuestError(
-            f"{self.name}: `{command}` ended with status {answer.status}",
+            reason=f"`{command}` ended with status {answer.status}",
             code="guest.command-failed",
             target=self.name,
             hint=f"less +G {self.name}.log",

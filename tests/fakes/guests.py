@@ -54,7 +54,7 @@ class FakeGuests:
         if self._is_silent(name):
             return _silent(name)
         if name in self.unvouched:
-            return GuestError(f"{name}: unknown key", code="guest.host-key-unknown", target=name)
+            return GuestError(reason="unknown key", code="guest.host-key-unknown", target=name)
         try:
             return work(self.there[name])
         except VsmlError as error:

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.core.catalog.adapters import is_model
+from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.placement import ResolvedSite
 from vsphere_ml.core.nearest import nearest_name
@@ -70,21 +71,10 @@ def folder_path(folder: str | None, datacenter: str) -> str:
 
 
 @dataclass(slots=True)
-class _Problem:
-    key: str
-    message: str
-    hint: str
-    ambiguous: bool
-
-    def __str__(self) -> str:
-        return f"{self.key}: {self.message}"
-
-
-@dataclass(slots=True)
 class _Search:
     """Looks names up and keeps what could not be found, so that all of it is told at once."""
 
-    problems: list[_Problem] = field(default_factory=list)
+    problems: list[Diagnostic] = field(default_factory=list)
 
     def one(self, key: str, kind: str, name: str | None, things: Sequence[T], path: Callable[[T], str]) -> T | None:
         """Return the thing of that name or path; with no name, the only one there is."""
@@ -104,12 +94,12 @@ class _Search:
         there = f"there are {_join_names(names)}" if names else "there is none"
         hint = f'set {key} = "{close}"' if close else "run `vsml inventory` to see what the site has"
         label = f"no {kind} `{name}`" if name else f"no {kind}"
-        self.problems.append(_Problem(key, f"{label}{meant} ({there})", hint, ambiguous=False))
+        self._refuse(key, f"{label}{meant} ({there})", hint, code="site.not-found")
 
     def ambiguous(self, key: str, kind: str, name: str | None, paths: Sequence[str]) -> None:
         label = f"{len(paths)} {kind}s are called `{name}`" if name else f"not set, and there are {len(paths)} {kind}s"
         hint = f'set {key} to one of them, such as "{min(paths)}"'
-        self.problems.append(_Problem(key, f"{label}: {_join_names(sorted(paths))}", hint, ambiguous=True))
+        self._refuse(key, f"{label}: {_join_names(sorted(paths))}", hint, code="site.ambiguous")
 
     def datacenter(self, spec: ClusterSpec, inventory: Inventory) -> None:
         wanted = spec.location.datacenter
@@ -194,16 +184,19 @@ class _Search:
                 self.missing(key, "NIC", model, there)
 
     def error(self, inventory: Inventory) -> NotPossible:
-        first = next((each for each in self.problems if not each.ambiguous), self.problems[0])
-        count = len(self.problems)
-        message = str(first) if count == 1 else f"{count} names do not fit data centre `{inventory.datacenter}`"
+        first = next((each for each in self.problems if each.code == "site.not-found"), self.problems[0])
+        if len(self.problems) == 1:
+            return NotPossible(reason=first.message, code=first.code, target=first.target, hint=first.hint)
         return NotPossible(
-            message,
-            code="site.ambiguous" if first.ambiguous else "site.not-found",
-            target=first.key,
+            f"{len(self.problems)} names do not fit data centre `{inventory.datacenter}`",
+            code=first.code,
+            target=first.target,
             hint=first.hint,
-            details=() if count == 1 else tuple(str(each) for each in self.problems),
+            details=tuple(map(str, self.problems)),
         )
+
+    def _refuse(self, key: str, message: str, hint: str, *, code: str) -> None:
+        self.problems.append(Diagnostic(severity=Severity.ERROR, code=code, target=key, message=message, hint=hint))
 
 
 def names_host(name: str, host: Host) -> bool:

@@ -77,6 +77,7 @@ def _small_mtu_finding(used: _Used, spec: ClusterSpec) -> Diagnostic:
 
 def _large_mtu_finding(used: _Used, spec: ClusterSpec) -> Diagnostic:
     return Diagnostic(
+        severity=Severity.WARNING if spec.roce.raise_mtu else Severity.INFO,
         code="network.max-mtu",
         target=used.switch.name,
         message=f"it takes an MTU of {_max_mtu(used)} at most, and roce.mtu is {spec.roce.mtu}",

@@ -22,6 +22,7 @@ from vsphere_ml.core.model.spec import GpuRequest, Latency, NicRequest
 from vsphere_ml.core.nodes.requirements import requirements_of
 from vsphere_ml.core.placement.resolve import resolve
 from vsphere_ml.core.placement.solve import solve
+from vsphere_ml.core.plan.describe import drift_of
 from vsphere_ml.core.plan.diff import diff
 from vsphere_ml.core.rules import by_host, check
 from vsphere_ml.core.rules.sources import SOURCES
@@ -84,7 +85,7 @@ def passthrough_gpus(count: int) -> dict[str, object]:
 def existing(**knobs: object) -> str:
     """Return what is to be mended on a node whose VM was changed behind our back."""
     plan = _plan_for(changed(one_node(), "node-1", **knobs))
-    return "\n".join(str(each) for each in plan.changes)
+    return "\n".join(missing for change in plan.changes for missing in drift_of(change))
 
 
 def _plan_for(site: Inventory) -> Plan:

@@ -15,14 +15,16 @@ PLAN = Plan(stages=(Stage(title="power on", changes=(ON,)),))
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("action", "message", "shown"),
     [
-        ("powering on `node-2` failed: no GPU has room", "node-2: powering on `node-2` failed: no GPU has room"),
-        ("the lock was lost", "node-2: power-on of node-2 failed: the lock was lost"),
+        ("powering on `node-2`", "powering on `node-2` failed: busy", "node-2: powering on `node-2` failed: busy"),
+        ("", "the lock was lost", "node-2: power-on of node-2 failed: the lock was lost"),
     ],
 )
-def test_a_failure_is_told_with_what_failed_and_only_once(message: str, told: str) -> None:
-    failed = Undone(change=ON, error=VSphereError(message, code="vsphere.task-failed"))
+def test_a_failure_is_told_with_what_failed_and_only_once(action: str, message: str, shown: str) -> None:
+    error = VSphereError(message, code="vsphere.task-failed")
+    error.action = action
+    failed = Undone(change=ON, error=error)
     report = Report(
         command="provision",
         cluster="train",
@@ -33,4 +35,4 @@ def test_a_failure_is_told_with_what_failed_and_only_once(message: str, told: st
         outcomes=(failed,),
     )
     assert report.error is not None
-    assert report.error.details == (told,)
+    assert report.error.details == (shown,)

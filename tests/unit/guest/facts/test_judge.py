@@ -179,7 +179,7 @@ CASES: dict[str, tuple[Any, CommandAnswer, Severity, str]] = {
         "DMA-BUF: kernel 5.15.0-92 and the open NVIDIA module allow it",
     ),
     "no module": (judge.gpudirect, CommandAnswer(1, "5.15.0-92\n"), UNKNOWN, "there is no NVIDIA kernel module"),
-    "in the container": (judge.container, CommandAnswer(0, "GPU 0: GRID A100-40C (UUID: x)\n"), OK, "1 of 1 GPUs"),
+    "in the container": (judge.container, CommandAnswer(0, "GPU 0: GRID A100-40C (UUID: x)\n"), OK, "1 of 1 GPU"),
     "not in the container": (
         judge.container,
         CommandAnswer(1, "", "exec: nvidia-smi: not found"),

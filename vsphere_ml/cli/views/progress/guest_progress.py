@@ -38,7 +38,7 @@ class GuestLines:
 
 def words(event: GuestEvent) -> str:
     """Return what happens in a guest, and where; empty for what only a moving display needs."""
-    return ": ".join(filter(None, (_place(event), _doing(event))))
+    return ": ".join(filter(None, (_place(event), _name_work(event))))
 
 
 def _place(event: GuestEvent) -> str:
@@ -52,7 +52,7 @@ def _place(event: GuestEvent) -> str:
             return ""
 
 
-def _doing(event: GuestEvent) -> str:  # noqa: PLR0911 - one arm for each kind of event
+def _name_work(event: GuestEvent) -> str:  # noqa: PLR0911 - one arm for each kind of event
     match event:
         case Waiting():
             return f"waiting: {event.reason}"
@@ -108,7 +108,7 @@ class GuestBoard(MovingTable[GuestRow]):
             before = self._rows.get(event.node)
             state, at = _guest_state(event, before.at if before else "")
             self._worked |= isinstance(event, Applying)
-            doing = _doing(event) or "entering it over SSH"
+            doing = _name_work(event) or "entering it over SSH"
             self._rows[event.node] = GuestRow(state=state, at=at, doing=doing, since=self._clock())
             self.start()
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.unit.cli.conftest import Shown
     from vsphere_ml.guest.events import GuestEvent
 
-FULL = GuestError("node-2: `apt-get install -y curl` ended with status 100", code="guest.step-failed")
+FULL = GuestError(reason="`apt-get install -y curl` ended with status 100", code="guest.step-failed", target="node-2")
 CURL = Applying(node="node-2", playbook="base", number=1, steps=4, step="packages curl", drift="curl is not installed")
 STORY: tuple[GuestEvent, ...] = (
     Waiting(node="node-1", reason="no address yet; VMware Tools: not running"),
