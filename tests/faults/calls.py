@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pyVim.task import WaitForTask
+from pyVmomi import vmodl
+
+from tests.faults.late import late
 from tests.integration import labs, proxy
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load_text
@@ -24,6 +29,7 @@ from vsphere_ml.flows.cluster.status import status
 from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.vsphere.esxi.esx_hosts import EsxHosts
 from vsphere_ml.vsphere.gateway import Gateway
+from vsphere_ml.vsphere.inventory.collect import managed_object
 from vsphere_ml.vsphere.privileges import missing_privileges
 
 if TYPE_CHECKING:
@@ -46,13 +52,11 @@ TROUBLES = {
     "502": proxy.status(502),
     "503 afterwards": proxy.status(503, passed_on=True),
 }
-# Held back: each costs the whole timeout, so these are for the ring that has hours.
-LATE = {"late": proxy.late}
+LATE = {"late": late}
 ALL = TROUBLES | LATE
 OFFSET = "VSML_FAULTS_OFFSET"
 EACH = "VSML_FAULTS_EACH"
 TIMEOUT_S = 60.0
-SHORT_TIMEOUT_S = 15.0  # longer than an honest answer of a lab takes, on a busy machine either
 # Calls that change something and are not made twice: what became of them is not known when their answer is lost.
 CHANGES = frozenset(
     {
@@ -105,8 +109,8 @@ READS: dict[str, Callable[[Session], Any]] = {
 }
 
 
-def answer(between: Proxy, read: Callable[[Session], Any], timeout_s: float = TIMEOUT_S) -> Any:
-    session = between.sign_in(timeout_s=timeout_s)
+def answer(between: Proxy, read: Callable[[Session], Any]) -> Any:
+    session = between.sign_in(timeout_s=TIMEOUT_S)
     try:
         return read(session)
     finally:
@@ -129,8 +133,8 @@ def provisioned(between: Proxy, timeout_s: float = TIMEOUT_S) -> Report:
         gateway.close()
 
 
-def destroyed(between: Proxy, timeout_s: float = TIMEOUT_S) -> Report:
-    gateway = between.gateway(timeout_s=timeout_s)
+def destroyed(between: Proxy) -> Report:
+    gateway = between.gateway(timeout_s=TIMEOUT_S)
     try:
         return destroy(RunContext(SPEC, gateway, lambda _: None, SystemClock()), approve=lambda _: True)
     finally:
@@ -147,6 +151,24 @@ def removed(between: Proxy) -> None:
         gateway.close()
     assert {vm.name for vm in left.vms if vm.cluster_mark == SPEC.name} == set()
     assert {folder.path for folder in left.folders if folder.path} == set()
+
+
+def remove_leftovers(between: Proxy) -> None:
+    """Remove nodes and folders that a test has left which was ended in its midst, locks included."""
+    with between.unbroken():
+        session = between.sign_in()
+        try:
+            site = Gateway(session).read_site(Scope())
+            names = {node.name for node in LARGER.nodes}
+            for vm in (managed_object(session, "vim.VirtualMachine", vm.ref) for vm in site.vms if vm.name in names):
+                if vm.runtime.powerState == "poweredOn":
+                    WaitForTask(vm.PowerOffVM_Task())
+                WaitForTask(vm.Destroy_Task())
+            for folder in sorted((each for each in site.folders if each.path), key=lambda each: each.path.count("/")):
+                with suppress(vmodl.fault.ManagedObjectNotFound):  # it went with the one above it
+                    WaitForTask(managed_object(session, "vim.Folder", folder.ref).Destroy_Task())
+        finally:
+            session.close()
 
 
 def forget_attributes(between: Proxy) -> None:

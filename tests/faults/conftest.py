@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faults.calls import EACH, OFFSET
+from tests.faults.calls import EACH, OFFSET, remove_leftovers
+from tests.faults.late import HurriedSocket
 from tests.integration import labs, proxy
 from vsphere_ml.vsphere.changes import lock
+from vsphere_ml.vsphere.connection import tls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +35,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with labs.running(tmp_path_factory.mktemp("state")) as started:
         yield started
+
+
+@pytest.fixture(scope="session", autouse=True)
+def hurried() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tls, "BoundedSocket", HurriedSocket)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def tidy(between: Proxy) -> Iterator[None]:
+    """Let a test that was ended in its midst leave nothing to those after it."""
+    yield
+    remove_leftovers(between)
 
 
 @pytest.fixture(scope="session")

@@ -16,9 +16,7 @@ from tests.faults.calls import (
     CHANGES,
     LATE,
     READS,
-    SHORT_TIMEOUT_S,
     SIGN_IN,
-    TIMEOUT_S,
     Position,
     answer,
     codes,
@@ -40,10 +38,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.lab, pytest.mark.faults]
 PARTS = 6  # of a provision's and of a destroy's positions
 AS_MUCH = frozenset({"vcenter.interrupted", "provision.incomplete", "destroy.incomplete"})
-
-
-def timeout_s(fault: str) -> float:
-    return SHORT_TIMEOUT_S if fault in LATE else TIMEOUT_S
 
 
 def allowed(place: Position, fault: str) -> frozenset[str]:
@@ -79,7 +73,7 @@ def test_a_read_is_mended_at_every_call(
     between: Proxy, reading: dict[str, Counter[str]], name: str, trouble: str
 ) -> None:
     good, wrong = answer(between, READS[name]), dict[Position, Any]()
-    run = partial(result, partial(answer, between, READS[name], timeout_s(trouble)))
+    run = partial(result, partial(answer, between, READS[name]))
     known = {kind for each in [*READS][: [*READS].index(name)] for kind in reading[each]}
     for place, seen in each_position(between, trouble, run, positions(reading[name], trouble, known)):
         if seen != good and seen not in [*allowed(place, trouble)]:
@@ -97,7 +91,7 @@ def test_a_provision_is_mended_at_every_call_or_finished_by_the_next(
     def run() -> set[str]:
         with between.unbroken():
             forget_attributes(between)
-        return codes(partial(provisioned, between, timeout_s(trouble)))
+        return codes(partial(provisioned, between))
 
     for place, seen in each_position(between, trouble, run, positions(provisioning, trouble)[part::PARTS]):
         if not seen <= allowed(place, trouble):
@@ -118,7 +112,7 @@ def test_a_destroy_is_mended_at_every_call_or_finished_by_the_next(
     def run() -> set[str]:
         with between.unbroken():
             assert codes(partial(provisioned, between)) == set()
-        return codes(partial(destroyed, between, timeout_s(trouble)))
+        return codes(partial(destroyed, between))
 
     for place, seen in each_position(between, trouble, run, positions(destroying, trouble)[part::PARTS]):
         if not seen <= allowed(place, trouble):

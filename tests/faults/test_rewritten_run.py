@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.cluster.report import Report
 
 pytestmark = [pytest.mark.lab, pytest.mark.faults]
-TIMEOUT_S = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +57,7 @@ def test_a_provision_ends_in_an_error_of_its_own_and_the_next_finishes(
     for kind in whose_turn(provisioning, edit):
         forget_attributes(between)
         with between.breaking(kind, proxy.edited(partial(edit_one, edit))):
-            bug = bug_of(partial(provisioned, between, TIMEOUT_S))
+            bug = bug_of(partial(provisioned, between))
         if bug:
             wrong[kind] = bug
         assert codes(partial(provisioned, between)) == set(), kind
@@ -74,7 +73,7 @@ def test_a_destroy_ends_in_an_error_of_its_own_and_the_next_finishes(
     for kind in whose_turn(destroying, edit):
         assert codes(partial(provisioned, between)) == set(), kind
         with between.breaking(kind, proxy.edited(partial(edit_one, edit))):
-            bug = bug_of(partial(destroyed, between, TIMEOUT_S))
+            bug = bug_of(partial(destroyed, between))
         if bug:
             wrong[kind] = bug
         removed(between)
