@@ -5,6 +5,7 @@ A broken answer comes at the first call of each kind. Rewritten ones have their 
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections import Counter
 from functools import partial
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.lab, pytest.mark.faults]
 HOST = "esx-01.lab.test"
+_STATE = re.compile(rb'"TaskInfoState">\w+<')
+TASK_STATE = "RetrievePropertiesEx PropertyCollector Task info.state"
 # What a rewritten answer makes vsml wait for may never come, and all that does comes within seconds.
 IMPATIENT = StepTimeouts(shutdown_s=20.0, maintenance_s=20.0, reboot_s=20.0, change_s=20.0)
 SPEC = load_text(labs.cluster_file("n", cluster="gpu", gpu='{ profile = "A100-40C" }'))
@@ -165,3 +168,10 @@ def test_a_rewritten_value_is_no_bug_and_the_next_run_finishes(between: Proxy, k
             assert codes(between, revert=revert) in (good, DONE), (kind, revert)
             assert (kernel(between), serves(between)) == (state, True), (kind, revert)
     assert not wrong, "\n".join(f"{kind}, revert {revert}: {bug}" for (kind, revert), bug in wrong.items())
+
+
+def test_a_host_whose_way_into_maintenance_mode_cannot_be_followed_is_back_in_service(between: Proxy) -> None:
+    with between.breaking(TASK_STATE, proxy.edited(lambda body: _STATE.sub(b'"xsd:int">7<', body))) as rule:
+        assert codes(between, revert=False) == {"ats.host-failed"}
+        assert (rule.done, between.calls.count("EnterMaintenanceMode_Task")) == (1, 1)
+    assert serves(between)

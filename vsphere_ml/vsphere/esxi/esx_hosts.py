@@ -155,7 +155,7 @@ class EsxHosts:
         """Begin a task and wait for its end; its error is raised. One that does not end in time is cancelled."""
         task = self._session.write(begin)
         while True:
-            state = str(self._property(task, "info.state"))
+            state = self._state(task)
             if state == "success":
                 return
             if state == "error":
@@ -165,6 +165,18 @@ class EsxHosts:
             self._wait(notify, state)
         self._session.write(task.CancelTask)
         raise VSphereError("it has not ended in time, and was cancelled", code="task.timeout")
+
+    def _state(self, task: Any) -> str:
+        """Return a task's state; InterruptedWriteError when nobody can say what becomes of it."""
+        try:
+            return str(self._property(task, "info.state"))
+        except VSphereError as error:
+            raise InterruptedWriteError(
+                f"{error.message}; whether the change happens is not known",
+                code="vcenter.interrupted",
+                target=error.target,
+                hint="run the same command again: it looks first and finishes what is missing",
+            ) from error
 
     def _wait(self, notify: OnProgress, words: str) -> None:
         notify(words)
