@@ -55,9 +55,11 @@ def everywhere(cluster: Cluster, command: str) -> Ended:
 RANK = "^[^ ]*python[0-9.]* [^ ]*train[.]py"
 
 
-def training(cluster: Cluster) -> bool:
-    """Return whether each guest runs a rank."""
-    return everywhere(cluster, f"pgrep -f '{RANK}'").status == 0
+def await_ranks(cluster: Cluster, *only: str) -> None:
+    """Return once each guest runs a rank. The guests wait: the command again and again would take ranks the CPU."""
+    wait = f"timeout {LAUNCH_S} sh -c 'until pgrep -f \"{RANK}\"; do sleep 0.3; done'"
+    ended = cluster.shell.here("run", *only, "--", wait)
+    assert ended.status == 0, ended.err
 
 
 def find_stale_processes(cluster: Cluster) -> list[str]:

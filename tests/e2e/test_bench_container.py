@@ -13,8 +13,7 @@ import pytest
 
 from tests.e2e import trained
 from tests.e2e.conftest import DEADLINE_S
-from tests.e2e.launched import find_stale_processes, training
-from tests.waiting import until
+from tests.e2e.launched import await_ranks, find_stale_processes
 from vsphere_ml.lab import runtime
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ def test_ctrl_c_leaves_no_process_in_any_container(cluster: Cluster) -> None:
         *ONCE, "--run-in", "container", "--steps", "100000", "--max-time", "500", "--results", "cut"
     )
     try:
-        until(lambda: training(cluster), "no rank trains")
+        await_ranks(cluster)
     finally:
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=DEADLINE_S)

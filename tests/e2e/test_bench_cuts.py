@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e import launched, trained
-from tests.e2e.launched import LAUNCH_S, RANK, bench, everywhere, find_stale_processes, start, training
-from tests.waiting import until
+from tests.e2e.launched import LAUNCH_S, RANK, await_ranks, bench, everywhere, find_stale_processes, start
 from vsphere_ml.core.nodes.container import SHARED
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def test_ctrl_c_leaves_no_process_in_any_guest_and_nothing_of_the_operator_gets_there(cluster: Cluster) -> None:
     process = start(cluster, "--steps", "100000", "--results", "cut", OPERATORS_SECRET="hunter2-operator")
     try:
-        until(lambda: training(cluster), "no rank trains")
+        await_ranks(cluster)
         seen = everywhere(
             cluster, "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | grep -ac [h]unter2 || :"
         )
@@ -49,7 +48,7 @@ def test_ctrl_c_leaves_no_process_in_any_guest_and_nothing_of_the_operator_gets_
 
 def test_a_killed_worker_is_a_clear_failure_and_leaves_nothing(cluster: Cluster) -> None:
     process = start(cluster, "--steps", "100000", "--results", "killed", "-o", "json")
-    until(lambda: training(cluster), "no rank trains")
+    await_ranks(cluster)
     cluster.shell.here("run", "--only", "node-2", "--", f"pkill -9 -f '{RANK}'")
     out, err = process.communicate(timeout=LAUNCH_S)
     assert process.returncode == 6, err
@@ -114,7 +113,7 @@ def test_a_host_key_that_changed_ends_the_launch_though_horovodrun_would_not_min
 
 def test_a_guest_that_is_lost_leaves_failed_launches_and_the_rest_is_not_begun(cluster: Cluster) -> None:
     process = start(cluster, "--steps", "100000", "--repeats", "3", "--results", "lost", "-o", "json")
-    until(lambda: training(cluster), "no rank trains")
+    await_ranks(cluster)
     try:
         for fault in ("ssh-refused", "cut"):
             assert cluster.shell.here("lab", "fault", "node-2", fault).status == 0

@@ -10,9 +10,8 @@ import pytest
 
 from tests.e2e import measured, trained
 from tests.e2e.conftest import DEADLINE_S, QUAD
-from tests.e2e.launched import RANK
+from tests.e2e.launched import RANK, await_ranks
 from tests.e2e.measured import MPICH, ONCE, OPEN_MPI_5, PAIR, SWEEP, bench, causes, settings
-from tests.waiting import until
 from vsphere_ml.lab import runtime
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def ran(*options):
 def told():
     return open(max(glob.glob("/var/tmp/vsml-bench/*/rank-1.jsonl"), key=os.path.getmtime, default="/dev/null")).read()
 while len(ran()) < 2 or '"step"' not in told():
-    time.sleep(0.05)
+    time.sleep(0.3)
 program = int(ran("-n")[0])
 try:
     while True:
@@ -134,8 +133,7 @@ def test_a_worker_killed_over_mpich_is_a_clear_failure_and_leaves_nothing(cluste
     settings(cluster, MPICH)
     train = (*ONCE, "--launcher", "mpirun", "--steps", "100000", *PAIR, "--results", "killed", "-o", "json")
     process = cluster.shell.start("bench", *train)
-    trains = ("run", *PAIR, "--", f"pgrep -f '{RANK}'")
-    until(lambda: cluster.shell.here(*trains).status == 0, "no rank trains")
+    await_ranks(cluster, *PAIR)
     assert cluster.shell.here("run", "--only", "node-2", "--", f"pkill -9 -f '{RANK}'").status == 0
     out, err = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 6, err

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 DEADLINE_S = 60.0
+PAUSE_S = 0.02  # between two looks: each guest that boots is looked at by a process of its own
 NETWORKS = Path("/run/lock/vsml-lab-networks")  # held while a lab chooses its network
 BRIDGES = (
     "management",
@@ -182,7 +183,7 @@ def await_(ready: Callable[[], bool], otherwise: str, log: Path, deadline_s: flo
         if time.monotonic() > deadline:
             lines = tuple(log.read_text(errors="replace").splitlines()[-10:]) if log.exists() else ()
             raise NotPossible(otherwise, code="lab.guest-failed", target=str(log), details=lines)
-        time.sleep(0.005)
+        time.sleep(PAUSE_S)
 
 
 def _attach(hub: Hub) -> None:
