@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from rich.progress_bar import ProgressBar
@@ -14,7 +15,7 @@ from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.cluster import changes
 from vsphere_ml.cli.views.layout.text import line
 from vsphere_ml.cli.views.progress import guest_progress
-from vsphere_ml.cli.views.progress.live import STYLES, MovingTable, moves
+from vsphere_ml.cli.views.progress.live import STYLES, MovingTable, moves, show_progress
 from vsphere_ml.core.order import count
 from vsphere_ml.core.plan.changes import subject
 from vsphere_ml.core.plan.describe import object_name
@@ -33,6 +34,7 @@ from vsphere_ml.core.units import Bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from rich.console import Console, RenderableType
     from rich.table import Table
@@ -51,17 +53,9 @@ WHY = {
 }
 
 
-@contextmanager
-def show_apply_progress(console: Console, *, verbose: bool = False) -> Iterator[Listener]:
-    """Yield a listener that shows what it is told on this console."""
-    if not moves(console):
-        yield ChangeLines(console, verbose=verbose)
-        return
-    board = ChangeBoard(console)
-    try:
-        yield board
-    finally:
-        board.stop()
+def show_apply_progress(console: Console, *, verbose: bool = False) -> AbstractContextManager[Listener]:
+    """Return a listener for a while that shows what it is told on this console."""
+    return show_progress(console, partial(ChangeLines, verbose=verbose), ChangeBoard)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +162,6 @@ class ChangeRow:
 
 class ChangeBoard(MovingTable[ChangeRow]):
     """One row a VM."""
-
-    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(console)
-        self._clock = clock
 
     def __call__(self, event: Event, /) -> None:
         match event:

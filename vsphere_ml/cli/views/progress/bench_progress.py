@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
-
-from rich.live import Live
 
 from vsphere_ml.bench.launch.events import (
     Launching,
@@ -26,10 +23,12 @@ from vsphere_ml.bench.model.titles import Titles
 from vsphere_ml.bench.proof.path_diagnostics import unproven
 from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.layout.text import line, lines
+from vsphere_ml.cli.views.progress.live import MovingView, show_progress
 from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.text import Text
@@ -43,17 +42,9 @@ PLOTTED = 40  # steps in the plot
 SPOKEN_S = 10.0  # between two plain lines of one launch
 
 
-@contextmanager
-def show_bench_progress(console: Console) -> Iterator[BenchListener]:
-    """Yield a listener that shows what it is told on this console."""
-    if not (console.file.isatty() and console.is_terminal and not console.is_dumb_terminal):
-        yield LaunchLines(console)
-        return
-    moving = Moving(console)
-    try:
-        yield moving
-    finally:
-        moving.stop()
+def show_bench_progress(console: Console) -> AbstractContextManager[BenchListener]:
+    """Return a listener for a while that shows what it is told on this console."""
+    return show_progress(console, LaunchLines, Moving)
 
 
 @dataclass(slots=True)
@@ -116,13 +107,11 @@ class LaunchLines:
         show(self.console, line((time.strftime("%H:%M:%S"), "dim"), "  ", text))
 
 
-class Moving:
+class Moving(MovingView):
     """A line that moves while a launch runs, with a plot of its last steps."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
-        self._console = console
-        self._clock = clock
-        self._live: Live | None = None
+        super().__init__(console, clock)
         self._launch_progress: LaunchProgress | None = None
         self._since = 0.0
         self._titles = Titles()
@@ -149,23 +138,10 @@ class Moving:
     def _say(self, event: Said, style: str) -> None:
         self._console.print(line((words(event, self._titles), style)))
 
-    def stop(self) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
-
     def _begin(self, event: Launching) -> None:
         self.stop()
         self._launch_progress, self._since = LaunchProgress(event.launch.configuration), self._clock()
-        self._live = Live(
-            self,
-            console=self._console,
-            refresh_per_second=4,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
-        self._live.start()
+        self.start(transient=True)
 
     def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
         if self._launch_progress is not None:

@@ -96,8 +96,7 @@ class GuestBoard(MovingTable[GuestRow]):
     """One row a guest: where it is in which playbook, for how long, and what it does."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(console)
-        self._clock = clock
+        super().__init__(console, clock)
         self._alone = Lock()
         self._worked = self._over = False
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
-from rich.live import Live
-
 from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.layout.text import line, lines
+from vsphere_ml.cli.views.progress.live import MovingView, show_progress
 from vsphere_ml.core.hosts.host_changes import describe_host_change
 from vsphere_ml.core.order import count
 from vsphere_ml.core.ports.host_events import (
@@ -25,7 +23,8 @@ from vsphere_ml.core.ports.host_events import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.text import Text
@@ -33,17 +32,9 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ports.host_events import HostEvent, HostListener
 
 
-@contextmanager
-def show_host_progress(console: Console) -> Iterator[HostListener]:
-    """Yield a listener that shows what it is told on this console."""
-    if not (console.file.isatty() and console.is_terminal and not console.is_dumb_terminal):
-        yield HostLines(console)
-        return
-    board = HostBoard(console)
-    try:
-        yield board
-    finally:
-        board.stop()
+def show_host_progress(console: Console) -> AbstractContextManager[HostListener]:
+    """Return a listener for a while that shows what it is told on this console."""
+    return show_progress(console, HostLines, HostBoard)
 
 
 def words(event: HostEvent) -> Text | None:  # noqa: PLR0911 - one arm for each kind of event
@@ -95,21 +86,19 @@ class HostLines:
             show(self.console, line((self.clock(), "dim"), "  ").append_text(text))
 
 
-class HostBoard:
+class HostBoard(MovingView):
     """A moving line for each host that is worked on, below what is done."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
-        self._console = console
-        self._clock = clock
+        super().__init__(console, clock)
         self._now: dict[str, tuple[StepBegun, float, str]] = {}
         self._hosts: set[str] = set()
-        self._live: Live | None = None
 
     def __call__(self, event: HostEvent, /) -> None:
         match event:
             case HostBegun():
                 self._hosts |= {event.host}
-                self._move()
+                self.start()
             case StepBegun():
                 self._now = {**self._now, event.change.host_name: (event, self._clock(), "")}
             case StepInEffect():
@@ -126,16 +115,7 @@ class HostBoard:
 
     def stop(self) -> None:
         self._now = {}
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
-
-    def _move(self) -> None:
-        if self._live is None:
-            self._live = Live(
-                self, console=self._console, refresh_per_second=4, redirect_stdout=False, redirect_stderr=False
-            )
-            self._live.start()
+        super().stop()
 
     def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
         yield lines(*(self._line(*each) for each in self._now.values()))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
 from rich.console import Group
 from rich.live import Live
@@ -12,7 +14,7 @@ from rich.table import Table
 from vsphere_ml.cli.views.layout.text import line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
     from rich.text import Text
@@ -36,13 +38,57 @@ def moves(console: Console) -> bool:
     return console.file.isatty() and console.is_terminal and not console.is_dumb_terminal
 
 
-class MovingTable(ABC, Generic[R]):
+class MovingView:
+    """What is drawn anew while something runs, from `__rich_console__`."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._clock = clock
+        self._live: Live | None = None
+
+    def start(self, *, transient: bool = False) -> None:
+        """Begin to move, unless it does; what is `transient` is gone once it stops."""
+        if self._live is None:
+            self._live = Live(
+                cast("RenderableType", self),
+                console=self._console,
+                refresh_per_second=8,
+                transient=transient,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start()
+
+    def stop(self) -> None:
+        """Leave the last picture standing."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+L = TypeVar("L")
+V = TypeVar("V", bound=MovingView)
+
+
+@contextmanager
+def show_progress(console: Console, lines: Callable[[Console], L], view: Callable[[Console], V]) -> Iterator[L | V]:
+    """Yield a listener that shows what it is told on this console: the view where that can move, else the lines."""
+    if not moves(console):
+        yield lines(console)
+        return
+    moving = view(console)
+    try:
+        yield moving
+    finally:
+        moving.stop()
+
+
+class MovingTable(MovingView, ABC, Generic[R]):
     """The rows by name. When the terminal is too low for all, those that failed or run come first."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(console, clock)
         self._rows: dict[str, R] = {}
-        self._live: Live | None = None
         self._complete = False
 
     @abstractmethod
@@ -53,28 +99,20 @@ class MovingTable(ABC, Generic[R]):
     def cells(self, name: str, row: R) -> Sequence[RenderableType]:
         """Return a row's cells."""
 
-    def start(self) -> None:
-        """Begin to move, unless it does."""
-        if self._live is None:
-            self._complete = False
-            self._live = Live(
-                self, console=self._console, refresh_per_second=8, redirect_stdout=False, redirect_stderr=False
-            )
-            self._live.start()
+    def start(self, *, transient: bool = False) -> None:
+        self._complete = self._complete and self._live is not None
+        super().start(transient=transient)
 
     def stop(self) -> None:
         """Leave the last picture standing, whole."""
-        if self._live is not None:
-            self._complete = True
-            self._live.stop()
-            self._live = None
+        self._complete = True
+        super().stop()
 
     def clear(self) -> None:
         """Take the picture away, and forget the rows."""
         if self._live is not None:
             self._live.transient = True
-            self._live.stop()
-            self._live = None
+        super().stop()
         self._rows = {}
 
     def __rich_console__(self, console: Console, _options: ConsoleOptions) -> RenderResult:
