@@ -25,7 +25,7 @@ DIFFERENCES = 7
 INTERRUPTED = 130
 
 
-class Interruption(VsmlError):  # noqa: N818 - reads as what it says
+class _Interruption(VsmlError):  # noqa: N818 - reads as what it says
     """The person, or the system, ended the run."""
 
     status = INTERRUPTED
@@ -93,7 +93,7 @@ def _report_unwritten(shell: Terminal) -> int:
     return error.status
 
 
-def _interruption(interrupt: KeyboardInterrupt) -> Interruption:
+def _interruption(interrupt: KeyboardInterrupt) -> _Interruption:
     if isinstance(interrupt, Interrupted):
         in_vcenter = (f"still running in vCenter: {object_name(each)}: {verb(each)}" for each in interrupt.running)
         in_guests = (f"may go on in {each.node}: {each.command}; log: {each.log}" for each in interrupt.guests)
@@ -103,9 +103,9 @@ def _interruption(interrupt: KeyboardInterrupt) -> Interruption:
     elif isinstance(interrupt, HostsInterrupted):
         left = interrupt.left
     else:
-        return Interruption("interrupted", code="interrupted")
+        return _Interruption("interrupted", code="interrupted")
     hint = "run the same command again to resume"
-    return Interruption("interrupted", code="interrupted", hint=hint, details=left)
+    return _Interruption("interrupted", code="interrupted", hint=hint, details=left)
 
 
 def _bug(error: Exception) -> Bug:

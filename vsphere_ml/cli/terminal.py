@@ -30,7 +30,7 @@ class Answer:
     errors: tuple[VsmlError, ...] = ()
 
 
-class Tolerant(io.TextIOBase):
+class _Tolerant(io.TextIOBase):
     """A stream whose reader may leave: what is written then is dropped, and the command goes on to its end.
 
     So it does when the stream cannot be written for another reason, a full disk such as; `lost` keeps that.
@@ -144,7 +144,7 @@ def console(stream: TextIO, settings: GlobalOptions) -> Console:
     if not stream.isatty():
         options["width"] = PIPE_WIDTH
     return Console(
-        file=cast("TextIO", Tolerant(stream)),
+        file=cast("TextIO", _Tolerant(stream)),
         markup=False,
         highlight=False,
         emoji=False,

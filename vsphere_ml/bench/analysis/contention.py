@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContentionLimit:
+class _ContentionLimit:
     """A figure, and the share of the CPUs' time from which on it is told."""
 
     key: str
@@ -29,9 +29,9 @@ _HOST = "fewer virtual CPUs on the host, a CPU reservation, or another host; no 
 # Ready time under 5 % of a virtual CPU's is usual, and 10 % hurts (Broadcom KB 387750 has the states); co-stop is rare.
 # Pressure counts what waits inside the guest: a job whose own threads are more than its CPUs has some.
 LIMITS = (
-    ContentionLimit(key="ready", most=0.05, what="waited for physical CPUs (vCenter's cpu.ready)", hint=_HOST),
-    ContentionLimit(key="costop", most=0.03, what="waited for each other (vCenter's cpu.costop)", hint=_HOST),
-    ContentionLimit(key="steal", most=0.05, what="were not run though they wanted to (steal)", hint=_HOST),
+    _ContentionLimit(key="ready", most=0.05, what="waited for physical CPUs (vCenter's cpu.ready)", hint=_HOST),
+    _ContentionLimit(key="costop", most=0.03, what="waited for each other (vCenter's cpu.costop)", hint=_HOST),
+    _ContentionLimit(key="steal", most=0.05, what="were not run though they wanted to (steal)", hint=_HOST),
 )
 
 

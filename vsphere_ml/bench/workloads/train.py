@@ -197,7 +197,7 @@ def train(hvd: Any, images: Any, step: Any, local: Any, given: argparse.Namespac
     """
     if local is not None:
         local(*next(images))
-    began, watch = time.monotonic(), Stopwatch()
+    began, watch = time.monotonic(), _Stopwatch()
     for number in range(given.steps):
         batch, loss, parts = timed_step(images, step)
         stops = given.until and number % ASK_EVERY == 0 and is_stop_wanted(hvd, given.until)
@@ -210,7 +210,7 @@ def train(hvd: Any, images: Any, step: Any, local: Any, given: argparse.Namespac
     emit("wall", seconds=round(time.monotonic() - began, 6))
 
 
-class Stopwatch:
+class _Stopwatch:
     """Tells how long it is since it was asked before. It never goes back."""
 
     def __init__(self) -> None:
@@ -252,7 +252,7 @@ def train_elastic(hvd: Any, model: Any, images: Any, step: Any, given: argparse.
         for variable, weights in zip(inner_variables(model.variables), state.weights):  # noqa: B905 - `strict` is not in Python 3.9
             variable.assign(weights)
         emit("elastic", step=state.step, size=hvd.size())
-        watch = Stopwatch()
+        watch = _Stopwatch()
         while state.step < given.steps:
             _, loss, parts = timed_step(images, step)
             emit("step", step=state.step, loss=loss, seconds=watch.period(), **parts)

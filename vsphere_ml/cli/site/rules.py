@@ -14,13 +14,13 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 LIST = "list"
 
 
-class RulesGroup(DefaultGroup):
+class _RulesGroup(DefaultGroup):
     """`vsml rules` means `vsml rules list`."""
 
     default = LIST
 
 
-app = App(cls=RulesGroup, help="List the rules that combinations of GPU, NIC, VM and ESXi keep, and explain them.")
+app = App(cls=_RulesGroup, help="List the rules that combinations of GPU, NIC, VM and ESXi keep, and explain them.")
 
 
 @app.command(LIST)

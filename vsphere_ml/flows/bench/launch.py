@@ -248,7 +248,7 @@ def _nccl_tests(job: Job, surveyed: Sequence[Surveyed]) -> AllReducePerf:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CollectedOutput:
+class _CollectedOutput:
     """What is left of a launch that ended well: the ranks' lines, the launcher's log, why it was told to stop."""
 
     logs: tuple[rank_log.RankLog, ...]
@@ -257,7 +257,7 @@ class CollectedOutput:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-def _run(attempt: _Attempt) -> CollectedOutput:
+def _run(attempt: _Attempt) -> _CollectedOutput:
     """Return what was told; no process of the job is left in guests that answer."""
     session, job = attempt.session, attempt.job
     places = session.places[: len(job.nodes)]
@@ -274,9 +274,9 @@ def _run(attempt: _Attempt) -> CollectedOutput:
         attempt.processes_left = _end_processes(session, job)
     logs = rank_log.read(texts)
     if job.configuration.workload is not Workload.NCCL:
-        return CollectedOutput(logs=logs, log=log, stop=ended.stop)
+        return _CollectedOutput(logs=logs, log=log, stop=ended.stop)
     measured = nccl_tests.parse_result(log, result[places[0].name], job.ranks)
-    return CollectedOutput(
+    return _CollectedOutput(
         logs=nccl_tests.with_measurements(logs, measured), log=log, stop=None, diagnostics=measured.diagnostics
     )
 

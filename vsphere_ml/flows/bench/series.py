@@ -96,7 +96,7 @@ def bench(asked: Benchmark, open_session: Callable[[Benchmark], BenchSession] | 
         if (why := obstacle(session, spec, each)) is not None:
             asked.notify_bench(LaunchSkipped(launch=each, why=why.message))
     series = Series(
-        launches=GuestLaunches(session, spec),
+        launches=_GuestLaunches(session, spec),
         vcenter=asked.vcenter,
         clock=asked.clock,
         folder=asked.folder,
@@ -155,7 +155,7 @@ class Launches(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class GuestLaunches:
+class _GuestLaunches:
     """Launches across the guests of a session."""
 
     session: BenchSession

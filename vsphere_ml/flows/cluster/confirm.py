@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ports.vcenter import VCenter
 
 
-class Confirmable(Protocol):
+class _Confirmable(Protocol):
     """A plan of any kind; false when there is nothing to do."""
 
     def __bool__(self) -> bool: ...
@@ -23,7 +23,7 @@ class Confirmable(Protocol):
         ...
 
 
-P = TypeVar("P", bound=Confirmable)
+P = TypeVar("P", bound=_Confirmable)
 
 _TIMES = 5
 

@@ -52,7 +52,7 @@ VARIANTS = {each.name: each for each in (CLOUD, MINIMAL)}
 
 
 @dataclass(frozen=True, slots=True)
-class UbuntuRelease:
+class _UbuntuRelease:
     """The machine's own release: its code name, and the lines of apt's sources that it comes from."""
 
     codename: str
@@ -136,7 +136,7 @@ def _make(at: Path, variant: Variant, say: Callable[[str], None]) -> None:
     say(f"made {at}, {folders.size(at) / 1e6:.0f} MB, in {time.monotonic() - began:.0f} s")
 
 
-def _bootstrap(at: Path, variant: Variant, release: UbuntuRelease) -> list[str]:
+def _bootstrap(at: Path, variant: Variant, release: _UbuntuRelease) -> list[str]:
     fetch = "apt-get install --yes --no-install-recommends --download-only"
     hooks = [f'APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" {fetch} -o Dir::Cache::Archives={at / POOL} {" ".join(INSTALLABLE)}']
     hooks += [f"chroot \"$1\" sh -c '{each}'" for each in _quote_commands(variant.commands)]
@@ -172,7 +172,7 @@ def _codename() -> str:
         return ""
 
 
-def _release() -> UbuntuRelease:
+def _release() -> _UbuntuRelease:
     codename = _codename()
     if not codename:
         raise NotPossible(
@@ -180,7 +180,7 @@ def _release() -> UbuntuRelease:
             code="lab.no-guests",
             target="lab guests",
         )
-    return UbuntuRelease(codename, tuple(dict.fromkeys(_sources(codename))))
+    return _UbuntuRelease(codename, tuple(dict.fromkeys(_sources(codename))))
 
 
 def _sources(codename: str) -> list[str]:

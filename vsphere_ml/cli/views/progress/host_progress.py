@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def show_host_progress(console: Console) -> AbstractContextManager[HostListener]:
     """Return a listener for a while that shows what it is told on this console."""
-    return show_progress(console, HostLines, HostBoard)
+    return show_progress(console, HostLines, _HostBoard)
 
 
 def words(event: HostEvent) -> Text | None:  # noqa: PLR0911 - one arm for each kind of event
@@ -86,7 +86,7 @@ class HostLines:
             show(self.console, line((self.clock(), "dim"), "  ").append_text(text))
 
 
-class HostBoard(MovingView):
+class _HostBoard(MovingView):
     """A moving line for each host that is worked on, below what is done."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:

@@ -25,12 +25,12 @@ STYLES = {"running": "", "waiting": "dim", "done": "green", "skipped": "yellow",
 COUNTED = ("done", "running", "waiting", "failed", "skipped")
 
 
-class HasState(Protocol):
+class _HasState(Protocol):
     @property
     def state(self) -> str: ...
 
 
-R = TypeVar("R", bound=HasState)
+R = TypeVar("R", bound=_HasState)
 
 
 def moves(console: Console) -> bool:

@@ -61,7 +61,7 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
-class Chip:
+class _Chip:
     """A GPU or NIC on the page. `owners` are clusters, and VMs that are of none; empty when it is free."""
 
     name: str
@@ -132,35 +132,35 @@ def _where(inventory: Inventory, hues: Mapping[str, str]) -> Iterator[str]:
         yield f'<ul class="where">{rows}</ul></details>'
 
 
-def _owners_or_state(chip: Chip) -> tuple[str, ...]:
+def _owners_or_state(chip: _Chip) -> tuple[str, ...]:
     return chip.owners or (FREE if chip.usable else NOT_USABLE,)
 
 
-def _gpus(host: Host, chips: Mapping[PciAddress, Chip]) -> list[Chip]:
+def _gpus(host: Host, chips: Mapping[PciAddress, _Chip]) -> list[_Chip]:
     nics = {nic.address for nic in host.nics}
     return [chip for address, chip in chips.items() if address not in nics]
 
 
-def _chips(host: Host, vms: Vms) -> dict[PciAddress, Chip]:
+def _chips(host: Host, vms: Vms) -> dict[PciAddress, _Chip]:
     """Return each GPU and NIC of a host by its address."""
     chips = {each.address: _gpu(each, vms) for each in host.gpus}
     for gpu in tables.passthrough_gpus(host):
         holders = [gpu.held_by] if gpu.held_by else []
         user = f"{_vm_names(holders, vms)}: DirectPath" if holders else "DirectPath"
-        chips[gpu.address] = Chip(gpu.name, user, _owners(holders, vms))
+        chips[gpu.address] = _Chip(gpu.name, user, _owners(holders, vms))
     chips |= {nic.address: _nic(nic, vms) for nic in host.nics}
     return dict(sorted(chips.items()))
 
 
-def _gpu(gpu: Gpu, vms: Vms) -> Chip:
+def _gpu(gpu: Gpu, vms: Vms) -> _Chip:
     users = ", ".join(f"{use.vm_name}: {use.count} × {use.profile or 'profile unknown'}" for use in gpu.used_by)
     owners = _owners([use.vm for use in gpu.used_by], vms)
-    return Chip(gpu.name, users or gpu.graphics_type, owners, usable=gpu.graphics_type == SHARED_DIRECT)
+    return _Chip(gpu.name, users or gpu.graphics_type, owners, usable=gpu.graphics_type == SHARED_DIRECT)
 
 
-def _nic(nic: NicPort, vms: Vms) -> Chip:
+def _nic(nic: NicPort, vms: Vms) -> _Chip:
     holders = [nic.held_by] if nic.held_by else [*nic.vf_holders]
-    return Chip(nic.name, _vm_names(holders, vms) or tables.functions(nic), _owners(holders, vms))
+    return _Chip(nic.name, _vm_names(holders, vms) or tables.functions(nic), _owners(holders, vms))
 
 
 def _vm_names(refs: Iterable[VmRef], vms: Vms) -> str:
@@ -173,7 +173,7 @@ def _owners(refs: Iterable[VmRef], vms: Vms) -> tuple[str, ...]:
     return tuple(sorted({(vm.cluster_mark or vm.name) if vm else ref for ref, vm in found}))
 
 
-def _groups(hosts: Sequence[Host], chips: Mapping[HostRef, Mapping[PciAddress, Chip]]) -> Iterable[list[Host]]:
+def _groups(hosts: Sequence[Host], chips: Mapping[HostRef, Mapping[PciAddress, _Chip]]) -> Iterable[list[Host]]:
     """Return hosts that are alike and unused together, every other one alone."""
     groups: dict[object, list[Host]] = {}
     for host in hosts:
@@ -184,7 +184,7 @@ def _groups(hosts: Sequence[Host], chips: Mapping[HostRef, Mapping[PciAddress, C
     return groups.values()
 
 
-def _card(alike: Sequence[Host], chips: Mapping[PciAddress, Chip], hues: Mapping[str, str]) -> str:
+def _card(alike: Sequence[Host], chips: Mapping[PciAddress, _Chip], hues: Mapping[str, str]) -> str:
     host = alike[0]
     more = f" and {count(len(alike) - 1, 'host')} like it" if len(alike) > 1 else ""
     names = f'<p class="soft">{_escape(", ".join(each.name for each in alike[1:]))}</p>' if more else ""
@@ -200,7 +200,7 @@ def _card(alike: Sequence[Host], chips: Mapping[PciAddress, Chip], hues: Mapping
     )
 
 
-def _numa(node: NumaNode, host: Host, chips: Mapping[PciAddress, Chip], hues: Mapping[str, str]) -> str:
+def _numa(node: NumaNode, host: Host, chips: Mapping[PciAddress, _Chip], hues: Mapping[str, str]) -> str:
     there = {at: chip for at, chip in chips.items() if at in node.pci}
     if not there:
         return ""
@@ -208,20 +208,20 @@ def _numa(node: NumaNode, host: Host, chips: Mapping[PciAddress, Chip], hues: Ma
     return f'<div class="numa"><p class="soft">{_escape(title)}</p>{_boxes(host, there, hues)}</div>'
 
 
-def _boxes(host: Host, chips: Mapping[PciAddress, Chip], hues: Mapping[str, str]) -> str:
+def _boxes(host: Host, chips: Mapping[PciAddress, _Chip], hues: Mapping[str, str]) -> str:
     """Return devices below one bridge joined by a line."""
-    below: dict[PciAddress | None, dict[PciAddress, Chip]] = {}
+    below: dict[PciAddress | None, dict[PciAddress, _Chip]] = {}
     for at, chip in chips.items():
         below.setdefault(next(iter(bridges(host, at)), None), {})[at] = chip
     return "".join(_draw_bridge(bridge, there, hues) for bridge, there in below.items())
 
 
-def _draw_bridge(bridge: PciAddress | None, chips: Mapping[PciAddress, Chip], hues: Mapping[str, str]) -> str:
+def _draw_bridge(bridge: PciAddress | None, chips: Mapping[PciAddress, _Chip], hues: Mapping[str, str]) -> str:
     drawn = "".join(_chip(at, chip, hues) for at, chip in chips.items())
     return drawn if bridge is None else f'<div class="joined" title="below {_escape(bridge)}">{drawn}</div>'
 
 
-def _chip(address: PciAddress, chip: Chip, hues: Mapping[str, str]) -> str:
+def _chip(address: PciAddress, chip: _Chip, hues: Mapping[str, str]) -> str:
     hue = hues[chip.owners[0]] if chip.owners else "free" if chip.usable else "away"
     label = ", ".join(_owners_or_state(chip))
     return (
