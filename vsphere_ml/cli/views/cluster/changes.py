@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from vsphere_ml.core.model.placement import WantGroup
 from vsphere_ml.core.nodes.firstboot import in_words
-from vsphere_ml.core.order import count
+from vsphere_ml.core.order import count, fold_names, list_first
 from vsphere_ml.core.plan.changes import (
     AttachDevices,
     CloneVm,
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.placement import WantedDevice
     from vsphere_ml.core.nodes.firstboot import FirstBoot
     from vsphere_ml.core.plan.changes import Change
+
+_SHOWN = 8
 
 
 def sign(change: Change) -> str:
@@ -132,6 +134,5 @@ def _device(want: WantedDevice) -> str:
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Return names in a row; a long row by its ends and its length."""
-    many = 8
-    return ", ".join(names) if len(names) <= many else f"{names[0]} … {names[-1]} ({len(names)})"
+    """Return names in a row; many are folded as a cluster file writes them: `node-[01-64]`."""
+    return ", ".join(names) if len(names) <= _SHOWN else list_first(fold_names(names), _SHOWN)

@@ -134,7 +134,7 @@ def test_the_last_line_counts_every_thing_that_is_shown(shown: Callable[..., Sho
 
 def test_many_vms_that_get_the_same_are_one_line(shown: Callable[..., Shown]) -> None:
     plan = Plan(stages=(Stage(title="power on", changes=tuple(PowerOn(vm=f"n-{i:02}") for i in range(1, 65))),))
-    assert "   ~ n-01 … n-64 (64): power on" in text(plan, shown).splitlines()
+    assert "   ~ n-[01-64]: power on" in text(plan, shown).splitlines()
 
 
 def test_a_vms_name_is_not_read_as_markup(shown: Callable[..., Shown]) -> None:
