@@ -130,7 +130,7 @@ def test_a_guest_that_does_not_answer_is_named_and_the_others_are_done(cluster: 
     done = cluster.configure("--yes")
     assert done.status == 5
     assert "done" in done.err
-    assert f"node-2 ({cluster.servers[1].host}" in done.err.replace("[", "").replace("]", "")
+    assert f"node-2: {cluster.servers[1].host}" in done.err.replace("[", "").replace("]", "")
     assert "nothing listens" in done.err
     assert "log:" not in done.err, "there is none of a guest that was never entered"
     assert cluster.configure("--yes", "--only", "node-1").did_nothing
