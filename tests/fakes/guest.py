@@ -180,8 +180,8 @@ class FakeGuest:
             raise GuestError(reason="cannot be reached", code="guest.unreachable", target=self.name)
         if self.cut_after is not None:
             if self.cut_after <= 0:
-                message = f"{self.name}: the connection broke during `{what}`"
-                raise GuestError(message, code="guest.connection-lost", target=self.name)
+                reason = f"the connection broke during `{what}`"
+                raise GuestError(reason=reason, code="guest.connection-lost", target=self.name)
             self.cut_after -= 1
 
     def _failed(self, command: str, answer: CommandAnswer) -> GuestError:

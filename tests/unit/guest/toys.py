@@ -36,7 +36,12 @@ class Lamps:
     def run(self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
         self.history.append(command)
         if command in self.broken:
-            raise GuestError(f"`{command}` ended with 1", code="guest.command-failed", details=("last words",))
+            raise GuestError(
+                reason=f"`{command}` ended with 1",
+                code="guest.command-failed",
+                target="node-1",
+                details=("last words",),
+            )
         verb, lamp = command.split()
         if command not in self.deaf:
             {"set": self.lit.add, "later": self.later.add, "dim": self.lit.discard}[verb](lamp)
