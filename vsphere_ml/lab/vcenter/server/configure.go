@@ -16,6 +16,7 @@ const (
 	pciDeviceKey     = 13000
 	lastPCIDeviceKey = 13031
 	networkKey       = 4000
+	firstNetworkUnit = 7
 	pciController    = 100
 )
 
@@ -43,6 +44,10 @@ func (l *Lab) dress(devices object.VirtualDeviceList, spec *types.VirtualMachine
 			card := added.GetVirtualEthernetCard()
 			number := number(&card.VirtualDevice, networkKey, taken)
 			labelled(&card.VirtualDevice, fmt.Sprintf("Network adapter %d", number+1), "")
+			// The simulator counts units to 30 when it looks for a free one, and PCI devices have higher ones.
+			if card.UnitNumber == nil {
+				card.UnitNumber = types.NewInt32(firstNetworkUnit + number)
+			}
 			l.addressCard(card)
 		}
 	}
