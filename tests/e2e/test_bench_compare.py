@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.e2e.trained import Cluster
 
 pytestmark = trained.on_guests()
-LAUNCHES = 3
+LAUNCHES = 5  # single links differ by 1 % from one to the next, and the ratio is held to half of that
 LAUNCHES_AT_A_GIGABIT = 8
 LAUNCHES_OF_ALL_REDUCES = 7  # one differs from the next by 2 to 3 %, on an idle machine too: three leave 12 % open
 

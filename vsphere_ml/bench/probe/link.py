@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TOOL = "iperf3"
 PORT = 24601
 # From the first byte on: TCP's slow start takes milliseconds between nodes. Without its first second (`-O`) what a loss
-# held up in it counts for the next ones: at 50 Mbit/s, four streams, 46.2 to 49.4 Mbit/s in place of 47.83 to 47.85.
+# held up in it counts for the next ones: at 50 Mbit/s, four streams, 46.2 to 49.4 Mbit/s in place of 47.8.
 SECONDS = 4
 NEARLY_A_SECOND = 0.9  # the receiver's last interval is a stub of a few milliseconds
 STREAMS = 4  # one TCP connection does not fill 100 GbE
@@ -83,7 +83,7 @@ def measure(
             tool=TOOL,
             sender=flow.sender.name,
             receiver=flow.receiver.name,
-            bytes_per_s=parse_iperf3(text, flow.sender, flow.receiver, load),
+            bytes_per_s=parse_iperf3(text, flow.sender, flow.receiver),
             device=flow.rail,
             load=load,
             streams=streams,
@@ -92,17 +92,18 @@ def measure(
     )
 
 
-def parse_iperf3(text: str, sender: Peer, receiver: Peer, load: LinkLoad = LinkLoad.ALONE) -> float:
-    """Return the bytes per second that arrived, from the tool's JSON.
+def parse_iperf3(text: str, sender: Peer, receiver: Peer) -> float:
+    """Return the bytes per second that arrived in the receiver's median second, from the tool's JSON.
 
-    Where all nodes send at once, those of the receiver's median second: acknowledgements that are lost in the first one
-    cost it up to 15 % (seen at 50 Mbit/s), which is no figure of the link. Receivers that tell no seconds: of all.
+    What a loss holds up in one second arrives in the next. Where all nodes send at once, acknowledgements that are lost
+    in the first one cost it up to 15 % (seen at 50 Mbit/s). Receivers that tell no seconds: of all.
     """
     try:
         document: dict[str, Any] = json_text.parse(text)
         if "error" not in document:
-            seconds = _by_seconds(document) if load is LinkLoad.RING else ()
-            rate = float(statistics.median(seconds or (document["end"]["sum_received"]["bits_per_second"],)))
+            rate = float(
+                statistics.median(_by_seconds(document) or [document["end"]["sum_received"]["bits_per_second"]])
+            )
             if not 0 <= rate < math.inf:
                 raise ValueError(f"{rate} bits a second")  # noqa: TRY301 - told like every other broken answer
             return rate / 8

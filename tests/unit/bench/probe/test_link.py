@@ -7,7 +7,6 @@ import json
 import pytest
 
 from tests.unit.bench.jobs import PEERS
-from vsphere_ml.bench.model.record import LinkLoad
 from vsphere_ml.bench.probe import link
 from vsphere_ml.core.errors import BenchError
 from vsphere_ml.core.model.guest import Peer
@@ -26,19 +25,17 @@ def test_what_arrived_counts_and_not_what_was_sent() -> None:
     assert link.parse_iperf3(GOOD, *PEERS) == 119.5e6
 
 
-def test_of_a_ring_the_receivers_median_second_counts_and_of_a_pair_all() -> None:
+def test_the_receivers_median_second_counts_where_it_tells_them() -> None:
     rates = [(1.0, 41.3e6), (1.0, 53.3e6), (1.0, 46.9e6), (1.0, 46.7e6), (0.03, 20e6)]
     intervals = [{"sum": {"seconds": length, "bits_per_second": rate}} for length, rate in rates]
     text = json.dumps({**json.loads(GOOD), "server_output_json": {"intervals": intervals}})
-    assert link.parse_iperf3(text, *PEERS, LinkLoad.RING) == 46.8e6 / 8
-    assert link.parse_iperf3(text, *PEERS, LinkLoad.ALONE) == 119.5e6
-    assert link.parse_iperf3(GOOD, *PEERS, LinkLoad.RING) == 119.5e6
+    assert link.parse_iperf3(text, *PEERS) == 46.8e6 / 8
 
 
 @pytest.mark.parametrize("told", ['"none"', '{"intervals": [{}]}', '{"intervals": [{"sum": {"seconds": "1"}}]}'])
 def test_what_a_receiver_tells_amiss_is_an_error(told: str) -> None:
     with pytest.raises(BenchError) as failed:
-        link.parse_iperf3(f'{GOOD[:-1]}, "server_output_json": {told}}}', *PEERS, LinkLoad.RING)
+        link.parse_iperf3(f'{GOOD[:-1]}, "server_output_json": {told}}}', *PEERS)
     assert failed.value.code == "bench.link"
 
 
