@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.e2e, pytest.mark.lab, needed]
 
 
-BETWEEN_LOOKS_S = 0.03  # as long as a look, so that others have the CPU too
-
-
 class Watch(threading.Thread):
     """Reads the words and the environment of every process, again and again."""
 
@@ -52,7 +49,6 @@ class Watch(threading.Thread):
                 with suppress(OSError):
                     self._read_site((process / "environ").read_bytes(), f"environment of {process.name}")
             self.looks += 1
-            self._ended.wait(BETWEEN_LOOKS_S)
 
     def _read_site(self, seen: bytes, where: str) -> None:
         self.caught |= {where for secret in self.secrets if secret in seen}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vsphere_ml.lab.state import Lab
 
 NAMES = ("node-1", "node-2")
-LAN = "1gbit"  # of guests' links. Without a rate iperf3 fills the CPUs of all tests, 10 s of CPU time for a launch
+LAN = "1gbit"  # of guests' links: without a rate iperf3 takes all the CPU time that it can get
 ALL = ("base", "roce", "driver", "container", "runtime", "mpi")
 # What must never be seen anywhere but in the file that holds it.
 SECRETS = {"licence_token": "hunter2-token-hunter2", "registry_key": "hunter2-registry-hunter2"}

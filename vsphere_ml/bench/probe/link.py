@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TOOL = "iperf3"
 PORT = 24601
 # From the first byte on: TCP's slow start takes milliseconds between nodes. Without its first second (`-O`) what a loss
-# held up in it counts for the next ones: at 50 Mbit/s, four streams, 46.2 to 49.4 Mbit/s in place of 47.8.
+# held up in it counts for the next ones: on lab links of 50 Mbit/s, four streams, 46.2 to 49.4 in place of 47.8.
 SECONDS = 4
 NEARLY_A_SECOND = 0.9  # the receiver's last interval is a stub of a few milliseconds
 STREAMS = 4  # one TCP connection does not fill 100 GbE
@@ -95,8 +95,8 @@ def measure(
 def parse_iperf3(text: str, sender: Peer, receiver: Peer) -> float:
     """Return the bytes per second that arrived in the receiver's median second, from the tool's JSON.
 
-    What a loss holds up in one second arrives in the next. Where all nodes send at once, acknowledgements that are lost
-    in the first one cost it up to 15 % (seen at 50 Mbit/s). Receivers that tell no seconds: of all.
+    What a loss holds up in one second arrives in the next; and where all nodes send at once, the first one was up to
+    15 % short on lab links of 50 Mbit/s. Receivers that report no seconds: of all.
     """
     try:
         document: dict[str, Any] = json_text.parse(text)

@@ -9,6 +9,7 @@ from vsphere_ml.core.hosts import evacuation
 from vsphere_ml.core.model.esxi_state import LockdownMode
 from vsphere_ml.core.model.host_settings import SettingKind, SettingState
 from vsphere_ml.core.model.spec import Evacuation
+from vsphere_ml.core.order import list_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -187,13 +188,11 @@ def observations(case: HostPlanInput) -> Iterator[Diagnostic]:
         return
     desired, name = case.state.desired, case.state.name
     if desired.profile_differs:
-        more = len(desired.profile_differs) - _SHOWN
-        texts = [*desired.profile_differs[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
         yield Diagnostic(
             severity=Severity.INFO,
             code="host.profile-differs",
             target=name,
-            message=f"it is not as its host profile says: {'; '.join(texts)}",
+            message=f"it is not as its host profile says: {list_first(desired.profile_differs, _SHOWN)}",
             hint=f"remediate it first, or update the profile: Test-VMHostProfileCompliance -VMHost {name} (PowerCLI)",
         )
     if desired.image_differs:

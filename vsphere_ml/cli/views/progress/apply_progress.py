@@ -54,7 +54,7 @@ WHY = {
 
 
 def show_apply_progress(console: Console, *, verbose: bool = False) -> AbstractContextManager[Listener]:
-    """Return a listener for a while that shows what it is told on this console."""
+    """Return a context whose listener shows events on this console."""
     return show_progress(console, partial(ChangeLines, verbose=verbose), ChangeBoard)
 
 

@@ -43,7 +43,7 @@ SPOKEN_S = 10.0  # between two plain lines of one launch
 
 
 def show_bench_progress(console: Console) -> AbstractContextManager[BenchListener]:
-    """Return a listener for a while that shows what it is told on this console."""
+    """Return a context whose listener shows events on this console."""
     return show_progress(console, LaunchLines, Moving)
 
 

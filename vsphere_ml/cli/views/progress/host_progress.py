@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def show_host_progress(console: Console) -> AbstractContextManager[HostListener]:
-    """Return a listener for a while that shows what it is told on this console."""
+    """Return a context whose listener shows events on this console."""
     return show_progress(console, HostLines, _HostBoard)
 
 

@@ -72,7 +72,7 @@ V = TypeVar("V", bound=MovingView)
 
 @contextmanager
 def show_progress(console: Console, lines: Callable[[Console], L], view: Callable[[Console], V]) -> Iterator[L | V]:
-    """Yield a listener that shows what it is told on this console: the view where that can move, else the lines."""
+    """Yield a listener that shows events on this console: the view where that can move, else the lines."""
     if not moves(console):
         yield lines(console)
         return
