@@ -194,9 +194,7 @@ def test_what_the_record_made_otherwise_than_the_baseline_cannot_be_told(golden:
     golden(other.target)
     broken = tuple(replace(run, outcome=Outcome.FAILED) for run in train)
     gate_checks = gate((*sweeps(1.0, seed=2), *broken), (*sweeps(1.0), *train), asked())
-    assert not [
-        each for each in gate_checks if each.severity is Severity.UNKNOWN
-    ]  # their failure is reported already
+    assert not [each for each in gate_checks if each.severity is Severity.UNKNOWN]  # their failure is reported already
 
 
 def test_a_launch_that_failed_shuts_the_gate(golden: Golden) -> None:
