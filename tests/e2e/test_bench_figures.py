@@ -72,7 +72,9 @@ def test_a_guest_that_is_held_up_is_the_straggler(cluster: Cluster) -> None:
                 "--steps",
                 "40",
                 "--batch",
-                "8",
+                "256",  # computed for longer than one stop, so that each local step meets several
+                "--image-size",
+                "32",
                 "--max-time",
                 "900",
                 *PAIR,
