@@ -72,7 +72,7 @@ def test_a_guest_that_is_held_up_is_the_straggler(cluster: Cluster) -> None:
                 "--steps",
                 "40",
                 "--batch",
-                "256",  # computed for longer than one stop, so that each local step meets several
+                "512",  # computed for longer than the guest runs between two stops, so that each local step meets one
                 "--image-size",
                 "32",
                 "--max-time",
