@@ -107,13 +107,13 @@ def document(out: str) -> Any:
 
 
 @contextmanager
-def cluster(folder: Path) -> Iterator[Cluster]:
+def cluster(folder: Path, topology: str = server.DEFAULT_TOPOLOGY) -> Iterator[Cluster]:
     """Run a lab with two nodes in it."""
     shell = Shell(folder, clean_environment(folder))
     for name, text in SECRETS.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o600)
-    with lab_with_guests(shell) as lab:
+    with lab_with_guests(shell, topology) as lab:
         made = Cluster(shell, lab)
         made.playbooks("base")
         shell.provisioned("--skip-guests")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.model.engines import Engine
 from vsphere_ml.bench.model.job import OPEN_MPI, RunIn
 from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
 from vsphere_ml.bench.model.record import Configuration, Outcome, Workload
@@ -34,6 +35,7 @@ class BenchSpec:
     transports: tuple[Transport, ...] = (Transport.TCP,)
     link_transports: tuple[Transport, ...] = ()  # of the workload `link`; empty: those
     gradients: tuple[str, ...] = ("fp32",)
+    engine: Engine = Engine.TENSORFLOW
     launcher: str = LauncherName.HOROVODRUN
     backend: str = Backend.GLOO
     model: str = "small"
@@ -131,6 +133,7 @@ def _configuration(
     spec: BenchSpec, workload: Workload, nodes: int, transport: Transport, gradients: str
 ) -> Configuration:
     training = workload is Workload.TRAIN
+    other = training and spec.engine is not Engine.TENSORFLOW
     launched, nccl = workload is not Workload.LINK, workload is Workload.NCCL
     inside = launched and spec.within is not RunIn.GUEST  # another configuration: other libraries, other results
     return Configuration(
@@ -145,6 +148,7 @@ def _configuration(
         gradients=gradients,
         options={
             **spec.options.get(workload, {}),
+            **({"engine": spec.engine.value} if other else {}),
             **({"in": spec.within.value} if inside else {}),
             **(_variables_option(spec.variables) if launched else {}),
         },

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.model.engines import ENGINES, Engine
 from vsphere_ml.bench.model.job import SCRIPT, STOP
 from vsphere_ml.bench.model.record import Workload
 from vsphere_ml.bench.probe import nccl_tests
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 # Options of a configuration that are not the program's.
-_HANDLED_APART = frozenset({"mpi", "least_nodes", "in", "variables"})
+_HANDLED_APART = frozenset({"mpi", "least_nodes", "in", "variables", "engine"})
 
 
 def with_program(job: Job, script: Path | None, arguments: tuple[str, ...], tests: AllReducePerf | None = None) -> Job:
@@ -40,5 +41,6 @@ def _program(job: Job, script: Path | None, arguments: tuple[str, ...]) -> tuple
     if asked.workload is Workload.TRAIN:
         model = ("--model", asked.model, "--batch", str(asked.batch), "--precision", asked.gradients)
         how = ("--elastic",) if job.least_nodes else ("--until", f"{job.folder}/{STOP}")
-        return (f"{job.folder}/train.py", *model, *options, *how)
+        engine = ENGINES[Engine(asked.options.get("engine", Engine.TENSORFLOW))]
+        return (f"{job.folder}/{engine.program}", *model, *options, *how)
     return (f"{job.folder}/{asked.workload.value}.py", *options)

@@ -91,8 +91,9 @@ for file in job.out job.err; do
     tail -c {half} $file
 done
 """
+_RANKS = f"{MARK}|HOROVOD_RANK|OMPI_COMM_WORLD_RANK|PMI_RANK|TORCHELASTIC_RUN_ID"
 _MARKED = f"""\
-for file in $(grep -lzE '^({MARK}|HOROVOD_RANK|OMPI_COMM_WORLD_RANK|PMI_RANK)=' /proc/[0-9]*/environ 2>/dev/null); do
+for file in $(grep -lzE '^({_RANKS})=' /proc/[0-9]*/environ 2>/dev/null); do
     pid=${{file#/proc/}} pid=${{pid%/environ}}
     command=$(tr '\\0\\t\\n' '   ' <"/proc/$pid/cmdline" 2>/dev/null | cut -c1-200)
     [ -n "$command" ] || continue

@@ -10,6 +10,7 @@ class LauncherName(StrEnum):
 
     HOROVODRUN = "horovodrun"
     MPIRUN = "mpirun"
+    TORCHRUN = "torchrun"
 
 
 class Backend(StrEnum):

@@ -53,6 +53,7 @@ class Surveyed:
 
     node: str
     runtime: bool  # a Python with Horovod
+    pytorch: bool = False  # a Python with PyTorch
     python: str = ""  # where it lies
     versions: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, str] = field(default_factory=dict)  # interface by address
@@ -112,7 +113,7 @@ def _where_ranks_run(tools: Tools) -> dict[str, str]:
         "nccl": f"grep -qs {_WITH_NCCL} {site}/horovod/*/mpi_lib*.so",
         "python": f"{python} --version",
         "where": f"command -v {python}",
-        "packages": f"ls -1d {site}/*.dist-info",
+        "packages": f"{python} -c {shlex.quote(inside.ASK_PACKAGES)}",
         "mpirun": f"command -v {mpirun}",
         "mpi": f"{mpirun} --version",
         "nccl_tests": nccl_tests.probe(tools.all_reduce_perf),
@@ -120,7 +121,6 @@ def _where_ranks_run(tools: Tools) -> dict[str, str]:
     }
     if tools.within is RunIn.GUEST:
         return asked
-    asked |= {"packages": f"{python} -c {shlex.quote(inside.ASK_PACKAGES)}"}
     asked |= {"nccl": f'grep -qs {_WITH_NCCL} "$({python} -c {shlex.quote(inside.ASK_HOROVOD)})"/*/mpi_lib*.so'}
     return {name: container.command_in_container(command) for name, command in asked.items()} | inside.probes(
         tools.ssh_port
@@ -142,6 +142,7 @@ def read(node: str, seen: Mapping[str, CommandAnswer], rdma_device: str = "") ->
     return Surveyed(
         node=node,
         runtime=seen["python"].ok and "horovod" in packages,
+        pytorch=seen["python"].ok and "torch" in packages,
         python=seen["where"].text if seen["python"].ok else "",
         versions={name: version for name, version in versions.items() if version},
         addresses={match["address"]: match["name"] for match in _ADDRESS.finditer(seen["addresses"].out)},
@@ -221,6 +222,7 @@ class Needs(StrEnum):
     NOTHING = "nothing"
     PYTHON = "Python"
     HOROVOD = "Python with Horovod"
+    PYTORCH = "Python with PyTorch"
 
 
 def runtime(seen: Sequence[Surveyed], tools: Tools, needs: Needs = Needs.HOROVOD) -> Runtime:
@@ -251,7 +253,12 @@ def runtime(seen: Sequence[Surveyed], tools: Tools, needs: Needs = Needs.HOROVOD
 
 
 def _meets(each: Surveyed, needs: Needs) -> bool:
-    return {Needs.NOTHING: True, Needs.PYTHON: bool(each.python), Needs.HOROVOD: each.runtime}[needs]
+    return {
+        Needs.NOTHING: True,
+        Needs.PYTHON: bool(each.python),
+        Needs.HOROVOD: each.runtime,
+        Needs.PYTORCH: each.pytorch,
+    }[needs]
 
 
 def cpu_bound(seen: Sequence[Surveyed]) -> Iterator[str]:

@@ -20,10 +20,10 @@ import sys
 import time
 from pathlib import Path
 
-# Who started us: horovodrun over Gloo, Open MPI, MPICH and its relatives.
-RANK = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
-SIZE = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
-LOCAL_RANK = ("HOROVOD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
+# Who started us: horovodrun over Gloo, Open MPI, MPICH and its relatives, torchrun.
+RANK = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK")
+SIZE = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE")
+LOCAL_RANK = ("HOROVOD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "LOCAL_RANK")
 SOON_S, SOON = 0.2, 10  # at first, until sockets were seen in so many looks
 POLL_S = 2.0  # between two looks at the program's sockets
 ESTABLISHED = "01"

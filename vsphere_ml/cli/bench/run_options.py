@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vsphere_ml.bench.model.engines import ENGINES, Engine
 from vsphere_ml.bench.model.job import MARK, RunIn
 from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
 from vsphere_ml.bench.model.transports import Transport
@@ -62,7 +63,12 @@ class MatrixOptions:
     slots: Annotated[
         int | None, typer.Option("--ranks-per-node", min=1, metavar="N", help="Ranks per node; default: one per GPU.")
     ] = None
-    launcher: Annotated[LauncherName, typer.Option(help="Launcher that starts the ranks.")] = LauncherName.HOROVODRUN
+    engine: Annotated[
+        Engine | None, typer.Option(help="Framework that `train` runs on; default: the launcher's, or tensorflow.")
+    ] = None
+    launcher: Annotated[
+        LauncherName | None, typer.Option(help="Launcher that starts the ranks; default: the engine's.")
+    ] = None
     backend: Annotated[
         Backend | None, typer.Option(help="Library for the collectives; default: gloo, or mpi with mpirun.")
     ] = None
@@ -274,14 +280,16 @@ def bench_spec(given: BenchOptions, spec: ClusterSpec, most: int) -> BenchSpec:
     asked, train, script = given.matrix, given.train, given.own.script
     counts = node_counts(",".join(asked.nodes)) if asked.nodes else (most,)
     _check_program(given, min(counts))
+    engine, launcher = choose_engine(asked)
     made = BenchSpec(
         workloads=(Workload.SCRIPT,) if script else tuple(map(Workload, asked.workload or [WorkloadName.TRAIN])),
         nodes=counts,
         slots=asked.slots or min(node.gpu.count for node in spec.nodes),
         transports=tuple(asked.transport or [Transport.TCP]),
         gradients=tuple(train.gradients or [Gradients.FP32]),
-        launcher=asked.launcher,
-        backend=choose_backend(asked.launcher, asked.backend, elastic=bool(train.least_nodes)),
+        engine=engine,
+        launcher=launcher,
+        backend=choose_backend(launcher, asked.backend, elastic=bool(train.least_nodes)),
         model=train.model,
         batch=train.batch,
         repeats=given.repeat.repeats or default_launches(script),
@@ -296,6 +304,28 @@ def bench_spec(given: BenchOptions, spec: ClusterSpec, most: int) -> BenchSpec:
     )
     check_spec(made)
     return made
+
+
+def choose_engine(asked: MatrixOptions) -> tuple[Engine, LauncherName]:
+    """Return what trains and what starts it; of the one that nobody names, what goes with the other.
+
+    ConfigError `usage` for an engine that the launcher does not start, or that a workload does not run on.
+    """
+    of_launcher = (each.engine for each in ENGINES.values() if asked.launcher in each.launchers)
+    engine = asked.engine or next(of_launcher, Engine.TENSORFLOW)
+    launchers = ENGINES[engine].launchers
+    launcher = asked.launcher or launchers[0]
+    if launcher not in launchers:
+        raise ConfigError(
+            f"{launcher} starts no ranks of {engine}", code="usage", hint=f"--launcher {' or '.join(launchers)}"
+        )
+    if engine is not Engine.TENSORFLOW and WorkloadName.ALLREDUCE in (asked.workload or ()):
+        raise ConfigError(
+            f"`allreduce` is measured with Horovod, and {engine} here runs without it",
+            code="usage",
+            hint=f"--workload train, or --engine {Engine.TENSORFLOW}",
+        )
+    return engine, launcher
 
 
 def launch_settings(given: BenchOptions, spec: ClusterSpec) -> LaunchSettings:

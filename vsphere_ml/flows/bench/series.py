@@ -11,6 +11,7 @@ from vsphere_ml.bench.analysis.metric import metric
 from vsphere_ml.bench.launch import matrix
 from vsphere_ml.bench.launch.events import Launching, LaunchSkipped, Measured, Planning, PrecisionReached
 from vsphere_ml.bench.launch.matrix import is_same_configuration
+from vsphere_ml.bench.model.launcher_names import LauncherName
 from vsphere_ml.bench.model.record import Cluster, Outcome, Workload
 from vsphere_ml.bench.probe import link_tools, survey
 from vsphere_ml.bench.probe.machines import machines
@@ -357,4 +358,6 @@ def _needs(spec: BenchSpec) -> survey.Needs:
     """Return the most that any workload of the wish needs; ranks of nccl-tests are started by a script of ours."""
     if set(spec.workloads) <= {Workload.LINK}:
         return survey.Needs.NOTHING
-    return survey.Needs.PYTHON if set(spec.workloads) <= {Workload.LINK, Workload.NCCL} else survey.Needs.HOROVOD
+    if set(spec.workloads) <= {Workload.LINK, Workload.NCCL}:
+        return survey.Needs.PYTHON
+    return survey.Needs.PYTORCH if spec.launcher == LauncherName.TORCHRUN else survey.Needs.HOROVOD

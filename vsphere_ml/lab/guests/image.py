@@ -48,7 +48,9 @@ _KEYS = "rm /etc/ssh/ssh_host_*"  # each guest makes its own
 CLOUD = Variant("cloud", (*_SERVER, "less", "lsb-release", "python3", "tzdata"), (_KEYS,))
 # What sudo's policy was on Red Hat's releases until 7: no command without a terminal.
 MINIMAL = Variant("minimal", _SERVER, (_KEYS, "echo 'Defaults requiretty' >/etc/sudoers.d/00-requiretty"))
-VARIANTS = {each.name: each for each in (CLOUD, MINIMAL)}
+# Debian's PyTorch is for CPUs, with Gloo. The public index has one for GPUs, of 3 GB.
+PYTORCH = Variant("pytorch", (*CLOUD.packages, "python-is-python3", "python3-torch"), (_KEYS,))
+VARIANTS = {each.name: each for each in (CLOUD, MINIMAL, PYTORCH)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -253,6 +253,11 @@ def test_a_variable_that_is_none_or_is_not_the_users(
         ("--nccl-sizes 8:65G", "from 1 byte to 64 GiB"),
         ("--nccl-sizes 8:4", "from 1 byte to 64 GiB"),
         ("--nccl-sizes 8", "is not of the form 8:1G"),
+        ("--engine pytorch --launcher mpirun", "mpirun starts no ranks of pytorch"),
+        ("--engine tensorflow --launcher torchrun", "torchrun starts no ranks of tensorflow"),
+        ("--launcher torchrun --workload allreduce", "`allreduce` is measured with Horovod"),
+        ("--launcher torchrun --backend mpi", "torchrun starts no ranks over mpi"),
+        ("--engine pytorch --min-nodes 1", "torchrun over gloo is not elastic"),
         ("--nodes 1 --workload link", "nothing to measure: link between nodes, and one node is asked for"),
     ],
 )

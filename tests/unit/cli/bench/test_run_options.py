@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from vsphere_ml.cli.bench.run_options import ScriptOptions
+from vsphere_ml.bench.model.engines import Engine
+from vsphere_ml.bench.model.launcher_names import LauncherName
+from vsphere_ml.cli.bench.run_options import MatrixOptions, ScriptOptions, choose_engine
 from vsphere_ml.core.errors import ConfigError
 
 
@@ -25,3 +27,18 @@ def test_a_script_without_an_end_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as refused:
             ScriptOptions(script=endless, arguments="").options()
         assert (refused.value.code, refused.value.target) == ("file.unreadable", str(endless))
+
+
+@pytest.mark.parametrize(
+    ("engine", "launcher", "chosen"),
+    [
+        (None, None, (Engine.TENSORFLOW, LauncherName.HOROVODRUN)),
+        (None, LauncherName.TORCHRUN, (Engine.PYTORCH, LauncherName.TORCHRUN)),
+        (Engine.PYTORCH, None, (Engine.PYTORCH, LauncherName.TORCHRUN)),
+        (Engine.TENSORFLOW, LauncherName.MPIRUN, (Engine.TENSORFLOW, LauncherName.MPIRUN)),
+    ],
+)
+def test_engine_and_launcher_are_chosen_to_fit_each_other(
+    engine: Engine | None, launcher: LauncherName | None, chosen: tuple[Engine, LauncherName]
+) -> None:
+    assert choose_engine(MatrixOptions(engine=engine, launcher=launcher)) == chosen

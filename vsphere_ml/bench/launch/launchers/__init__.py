@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.launch.launchers import horovodrun, mpich, openmpi
+from vsphere_ml.bench.launch.launchers import horovodrun, mpich, openmpi, torchrun
 from vsphere_ml.bench.launch.launchers.launcher import environment, files
 from vsphere_ml.bench.model.launcher_names import Backend
 from vsphere_ml.core.errors import ConfigError, NotPossible
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.launch.launchers.launcher import Launcher
     from vsphere_ml.bench.model.job import Job
 
-LAUNCHERS = (horovodrun.OVER_GLOO, horovodrun.OVER_MPI, openmpi.MPIRUN, mpich.MPIRUN)
+LAUNCHERS = (horovodrun.OVER_GLOO, horovodrun.OVER_MPI, openmpi.MPIRUN, mpich.MPIRUN, torchrun.TORCHRUN)
 _NAME_MPI = 'name one: [guest] settings = { mpirun = "/opt/openmpi/bin/mpirun" }'
 
 

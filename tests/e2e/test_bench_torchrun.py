@@ -1,0 +1,85 @@
+"""`vsml bench --engine pytorch` on lab guests: DistributedDataParallel over Gloo, started by torchrun on each node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e import trained
+from tests.e2e.launched import find_stale_processes
+from vsphere_ml.lab import state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.e2e.conftest import Ended
+    from tests.e2e.trained import Cluster
+
+# Its image is 1.4 GB, which no other test wants.
+pytestmark = [*trained.on_guests(), pytest.mark.long]
+TEMPLATE = 'name = "ubuntu-22.04-gpu"\n'
+SMALL = ("--repeats", "1", "--steps", "15", "--batch", "8", "--image-size", "32", "--max-time", "600")
+# A program of somebody's own, that knows nothing of vsml.
+MINE = """\
+import os
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+value = torch.full((4,), float(dist.get_rank() + 1))
+dist.all_reduce(value)
+assert value.tolist() == [3.0] * 4
+print("rank", dist.get_rank(), "of", os.environ["WORLD_SIZE"], "has", value[0].item(), flush=True)
+dist.destroy_process_group()
+"""
+FAILS = "import os, sys, time\nif os.environ['RANK'] == '1':\n    sys.exit(7)\ntime.sleep(600)\n"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("torchrun")
+    text = (state.TOPOLOGIES / "quad-8.0u3.toml").read_text()
+    assert text.count(TEMPLATE) == 1
+    (folder / "pytorch.toml").write_text(text.replace(TEMPLATE, f'{TEMPLATE}image = "pytorch"\n'))
+    with trained.cluster(folder, str(folder / "pytorch.toml")) as made:
+        made.playbooks("base", "mpi", runtime_path="/usr", mesh_user="root")
+        done = made.configure()
+        assert done.status == 0, done.err
+        made.shape()
+        yield made
+
+
+def bench(cluster: Cluster, *more: str) -> Ended:
+    return cluster.shell.here("bench", "cluster.toml", "--launcher", "torchrun", *SMALL, *more)
+
+
+@pytest.mark.parametrize("gradients", ["fp32", "fp16"])
+def test_two_nodes_train_with_pytorch_and_the_record_proves_it(cluster: Cluster, gradients: str) -> None:
+    wanted = ("--compression", gradients, "--results", gradients, "-o", "json")
+    (run,) = trained.runs(bench(cluster, *wanted))
+    assert {each["name"]: each["verdict"] for each in run["proofs"]} == {
+        "placement": "yes",
+        "in_sync": "yes",
+        "path": "yes",
+        "clean": "yes",
+    }
+    assert (run["configuration"]["launcher"], run["configuration"]["options"]["engine"]) == ("torchrun", "pytorch")
+    assert [(each["rank"], each["node"]) for each in run["placement"]] == [(0, "node-1"), (1, "node-2")]
+    assert run["environment"]["versions"]["torch"].startswith("1.13")
+    assert [len(rank) for rank in run["steps"]["step_s"]] == [15, 15]
+    assert [len(rank) for rank in run["steps"]["local"]["compute_s"]] == [3, 3]
+    assert find_stale_processes(cluster) == []
+
+
+def test_a_program_that_knows_nothing_of_vsml_runs_on_both_nodes(cluster: Cluster) -> None:
+    cluster.shell.write("mine.py", MINE)
+    (run,) = trained.runs(bench(cluster, "--script", "mine.py", "--results", "mine", "-o", "json"))
+    assert run["outcome"] == "complete"
+    assert {each["name"]: each["verdict"] for each in run["proofs"]}["placement"] == "yes"
+
+
+def test_a_rank_that_fails_ends_the_launch_with_its_status(cluster: Cluster) -> None:
+    cluster.shell.write("fails.py", FAILS)
+    ended = bench(cluster, "--script", "fails.py", "--results", "fails", "-o", "json")
+    assert (ended.status, ended.document["errors"][0]["code"]) == (6, "bench.launch-failed")
+    assert find_stale_processes(cluster) == []

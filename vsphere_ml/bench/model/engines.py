@@ -1,0 +1,44 @@
+"""What trains: the program of ours that its ranks run, the package it needs, and the launchers that start it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from vsphere_ml.bench.model.launcher_names import LauncherName
+
+
+class Engine(StrEnum):
+    """The framework, with what it averages gradients by."""
+
+    TENSORFLOW = "tensorflow"
+    PYTORCH = "pytorch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSpec:
+    """An engine; its program keeps to the rank's contract of `workloads/rank.py`."""
+
+    engine: Engine
+    program: str  # a file of `workloads`
+    exchange: str  # how a person calls what averages the gradients
+    launchers: tuple[LauncherName, ...]  # the first when nobody says
+
+
+ENGINES = {
+    each.engine: each
+    for each in (
+        EngineSpec(
+            engine=Engine.TENSORFLOW,
+            program="train.py",
+            exchange="Horovod",
+            launchers=(LauncherName.HOROVODRUN, LauncherName.MPIRUN),
+        ),
+        EngineSpec(
+            engine=Engine.PYTORCH,
+            program="train_torch.py",
+            exchange="DistributedDataParallel",
+            launchers=(LauncherName.TORCHRUN,),
+        ),
+    )
+}
