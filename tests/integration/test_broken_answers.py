@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.faults.calls import codes, provisioned, removed
 from tests.integration import proxy
 from vsphere_ml.core.errors import VsmlError
 from vsphere_ml.core.ports.vcenter import Scope
@@ -135,3 +138,42 @@ def test_a_vcenter_older_than_vsphere_7_is_refused_before_the_password_is_sent(b
     assert (error.code, error.status) == ("vcenter.too-old", 3)
     assert version in error.message
     assert "Login" not in between.calls
+
+
+@dataclass
+class LostEnd:
+    """Tells the first task's end of an object that nobody asked for; all else as it is."""
+
+    lost: int = 0
+
+    def __call__(self, body: bytes) -> bytes:
+        if self.lost or b">success</" not in body:
+            return body
+        self.lost += 1
+        return re.sub(rb"(<obj [^>]*>)[^<]+", rb"\g<1>task-of-tomorrow", body)
+
+
+def with_a_collector_that_is_gone(body: bytes) -> bytes:
+    return re.sub(rb"(<returnval [^>]*>)[^<]+", rb"\g<1>gone-9999", body)
+
+
+def test_a_task_whose_end_got_lost_is_asked_for_again(between: Proxy) -> None:
+    lose = LostEnd()
+    with between.breaking("WaitForUpdatesEx", proxy.edited(lose), nth=None):
+        assert codes(lambda: provisioned(between, timeout_s=6)) == set()
+    assert lose.lost == 1
+    removed(between)
+
+
+def test_a_collector_that_is_gone_is_made_anew(between: Proxy) -> None:
+    with between.breaking("CreatePropertyCollector", proxy.edited(with_a_collector_that_is_gone)) as rule:
+        assert codes(lambda: provisioned(between)) == set()
+        assert rule.done == 1
+    removed(between)
+
+
+def test_a_vcenter_that_keeps_no_collector_is_told_as_that(between: Proxy) -> None:
+    with between.breaking("CreatePropertyCollector", proxy.edited(with_a_collector_that_is_gone), nth=None):
+        assert codes(lambda: provisioned(between)) == {"vsphere.task-lost"}
+    assert codes(lambda: provisioned(between)) == set()
+    removed(between)

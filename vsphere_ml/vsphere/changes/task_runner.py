@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _P: Any = vmodl.query.PropertyCollector
 _LONGEST_WAIT_S = 15  # of one call, kept well below the connection's own timeout
 _CALLERS = 4  # first steps under way at once: while vCenter works on one, the next is written
+_RUN_AGAIN = "run the same command again: it looks first and finishes what is missing"
 _TASK = ("info.state", "info.error", "info.result", "info.progress")
 
 
@@ -89,6 +90,7 @@ class TaskRunner:
         self._collector: Any = None
         self._generation = 0
         self._version = ""
+        self._collector_lost = False
 
     def start(self, change: Change, steps: Generator[Awaited, Any, None]) -> TaskHandle:
         """Take the change's first step and return; whatever fails is told by `wait`."""
@@ -178,6 +180,26 @@ class TaskRunner:
             run.filter = None
 
     def _watch(self, left: float) -> None:
+        try:
+            self._take_news(left)
+        except vmodl.fault.ManagedObjectNotFound as fault:
+            self._lose_collector(fault)
+        else:
+            self._collector_lost = False
+
+    def _lose_collector(self, fault: Any) -> None:
+        """Let the next wait make a new collector; VSphereError `vsphere.task-lost` when that one was new already."""
+        self._collector = None
+        if self._collector_lost:
+            raise VSphereError(
+                "vCenter no longer knows the collector that watches its tasks; whether they ended well is not known",
+                code="vsphere.task-lost",
+                target="PropertyCollector",
+                hint=_RUN_AGAIN,
+            ) from fault
+        self._collector_lost = True
+
+    def _take_news(self, left: float) -> None:
         self._renew()
         self._watch_new()
         deadlines = [run.awaited.deadline for run in self._by_object.values() if run.awaited and run.awaited.deadline]
@@ -189,7 +211,15 @@ class TaskRunner:
             self._version = found.version
             for each in found.filterSet or ():
                 self._take(each)
+        elif timeouts >= longest:
+            self._ask_again()
         self._pass_deadlines()
+
+    def _ask_again(self) -> None:
+        """Let vCenter tell everything once more after a time without news: what got lost is not told a second time."""
+        with suppress(vmodl.MethodFault, *BROKEN):
+            self._collector.Destroy()
+        self._collector = None
 
     def _renew(self) -> None:
         """Make a collector when there is none, or when a new session has left the old one behind."""
@@ -215,7 +245,10 @@ class TaskRunner:
                 made = _Filter(self._collector.CreateFilter(spec, True), len(batch))
             except vmodl.fault.ManagedObjectNotFound as fault:
                 missing: Any = fault.obj
-                self._lost(reference(missing if missing is not None else spec.objectSet[0].obj))
+                ref = reference(missing if missing is not None else spec.objectSet[0].obj)
+                if ref not in self._by_object:
+                    raise
+                self._lost(ref)
                 continue
             for run in batch:
                 run.filter = made
@@ -228,7 +261,7 @@ class TaskRunner:
             "vCenter no longer knows the task; whether it ended well is not known",
             code="vsphere.task-lost",
             target=ref,
-            hint="run the same command again: it looks first and finishes what is missing",
+            hint=_RUN_AGAIN,
         )
         self._step(run, lambda: run.steps.throw(error))
 

@@ -30,7 +30,7 @@ time.sleep(600) if code == "never" else sys.exit(int(code))
 SSH = """\
 #!/bin/sh
 echo "$1" >>{seen}addresses
-exec env -i PYTHONPATH={path} SEEN={seen} ENDS={ends} sh -c "$2"
+exec env -i PYTHONPATH={path} SEEN={seen} ENDS={ends} sh -c "exec $2"
 """
 
 
