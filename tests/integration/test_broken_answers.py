@@ -153,7 +153,7 @@ class LostEnd:
         return re.sub(rb"(<obj [^>]*>)[^<]+", rb"\g<1>task-of-tomorrow", body)
 
 
-def with_a_collector_that_is_gone(body: bytes) -> bytes:
+def with_an_object_that_is_gone(body: bytes) -> bytes:
     return re.sub(rb"(<returnval [^>]*>)[^<]+", rb"\g<1>gone-9999", body)
 
 
@@ -166,14 +166,21 @@ def test_a_task_whose_end_got_lost_is_asked_for_again(between: Proxy) -> None:
 
 
 def test_a_collector_that_is_gone_is_made_anew(between: Proxy) -> None:
-    with between.breaking("CreatePropertyCollector", proxy.edited(with_a_collector_that_is_gone)) as rule:
+    with between.breaking("CreatePropertyCollector", proxy.edited(with_an_object_that_is_gone)) as rule:
         assert codes(lambda: provisioned(between)) == set()
         assert rule.done == 1
     removed(between)
 
 
 def test_a_vcenter_that_keeps_no_collector_is_told_as_that(between: Proxy) -> None:
-    with between.breaking("CreatePropertyCollector", proxy.edited(with_a_collector_that_is_gone), nth=None):
+    with between.breaking("CreatePropertyCollector", proxy.edited(with_an_object_that_is_gone), nth=None):
         assert codes(lambda: provisioned(between)) == {"vsphere.task-lost"}
+    assert codes(lambda: provisioned(between)) == set()
+    removed(between)
+
+
+def test_a_task_of_which_nothing_is_told_is_given_up(between: Proxy) -> None:
+    with between.breaking("PowerOnVM_Task", proxy.edited(with_an_object_that_is_gone)):
+        assert codes(lambda: provisioned(between, timeout_s=6)) == {"provision.incomplete"}
     assert codes(lambda: provisioned(between)) == set()
     removed(between)

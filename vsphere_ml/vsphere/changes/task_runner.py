@@ -65,6 +65,7 @@ class _Run:
     percent: int | None = None
     news: list[Update] = field(default_factory=list)
     over: bool = False
+    silences: int = 0  # times that vCenter was asked anew and told nothing of what the step waits for
 
 
 @dataclass(slots=True)
@@ -156,7 +157,7 @@ class TaskRunner:
                 self._later.append(run.steps)
                 self._over(run, None)
                 return
-            run.seen, run.percent = {}, None
+            run.seen, run.percent, run.silences = {}, None, 0
             self._by_object[reference(run.awaited.object)] = run
             self._unwatched.append(run)
 
@@ -216,10 +217,17 @@ class TaskRunner:
         self._pass_deadlines()
 
     def _ask_again(self) -> None:
-        """Let vCenter tell everything once more after a time without news: what got lost is not told a second time."""
+        """Let vCenter tell everything once more after a time without news: what got lost is not told a second time.
+
+        What it tells nothing of even then, it does not know.
+        """
         with suppress(vmodl.MethodFault, *BROKEN):
             self._collector.Destroy()
         self._collector = None
+        for ref, run in list(self._by_object.items()):
+            run.silences += not run.seen
+            if run.silences > 1:
+                self._lost(ref)
 
     def _renew(self) -> None:
         """Make a collector when there is none, or when a new session has left the old one behind."""
