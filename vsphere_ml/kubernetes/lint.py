@@ -7,18 +7,30 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.kubernetes import operator_rules, trap_rules
+from vsphere_ml.kubernetes import operator_rules, trainjob_rules, trap_rules
 from vsphere_ml.kubernetes.manifest import read_manifests
 from vsphere_ml.kubernetes.mpijob import MpiJob
+from vsphere_ml.kubernetes.trainjob import TrainJob
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from vsphere_ml.kubernetes.lint_rule import LintRule
     from vsphere_ml.kubernetes.manifest import Manifest, Path
 
-# A kind is one row here, and its rules are one table.
-RULES_OF: dict[str, tuple[LintRule, ...]] = {"MPIJob": (*operator_rules.RULES, *trap_rules.RULES)}
+
+@dataclass(frozen=True, slots=True)
+class CheckedKind:
+    """A kind of manifest: what its rules ask about, and the rules."""
+
+    read: Callable[[Manifest], object]
+    rules: tuple[LintRule, ...]
+
+
+KINDS = {
+    "MPIJob": CheckedKind(MpiJob, (*operator_rules.RULES, *trap_rules.RULES)),
+    "TrainJob": CheckedKind(TrainJob, trainjob_rules.RULES),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +46,12 @@ class LintedFile:
 def lint_file(text: str, file: str) -> LintedFile:
     """Return what breaks rules in a file's manifests, in the order of its lines; ConfigError when it is no YAML."""
     manifests = read_manifests(text, file)
-    known = [each for each in manifests if _kind(each) in RULES_OF]
+    known = [each for each in manifests if _kind(each) in KINDS]
     found = [each for manifest in known for each in _diagnostics(manifest, file)]
     return LintedFile(
         file=file,
         jobs=len(known),
-        skipped=tuple(_kind(each) or "no kind" for each in manifests if _kind(each) not in RULES_OF),
+        skipped=tuple(_kind(each) or "no kind" for each in manifests if _kind(each) not in KINDS),
         diagnostics=tuple(sorted(found, key=lambda each: each.line or 0)),
     )
 
@@ -57,10 +69,10 @@ def lint_error(files: tuple[LintedFile, ...]) -> ConfigError | None:
         )
     if not any(file.jobs for file in files):
         return ConfigError(
-            "there is no MPIJob in it",
+            f"there is no {' and no '.join(KINDS)} in it",
             code="kubernetes.no-job",
             target=files[0].file if files else "",
-            hint="`kind: MPIJob` of kubeflow.org/v2beta1 is what is checked",
+            hint="MPIJob of kubeflow.org/v2beta1 and TrainJob of trainer.kubeflow.org/v1alpha1 are checked",
         )
     return None
 
@@ -70,8 +82,9 @@ def _kind(manifest: Manifest) -> str:
 
 
 def _diagnostics(manifest: Manifest, file: str) -> Iterator[Diagnostic]:
-    job = MpiJob(manifest)
-    for rule in RULES_OF[_kind(manifest)]:
+    kind = KINDS[_kind(manifest)]
+    job = kind.read(manifest)
+    for rule in kind.rules:
         for each in rule.find(job):
             yield Diagnostic(
                 severity=rule.severity,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.diagnostics import Severity
     from vsphere_ml.kubernetes.manifest import Path
     from vsphere_ml.kubernetes.mpijob import MpiJob
+    from vsphere_ml.kubernetes.trainjob import TrainJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,8 @@ class Violation:
     hint: str = ""
 
 
-Find: TypeAlias = "Callable[[MpiJob], Iterator[Violation]]"
+# Of the kind that the rule's table is for.
+Find: TypeAlias = "Callable[[Any], Iterator[Violation]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +35,9 @@ class LintRule:
     severity: Severity
     source: str  # who says so: a file of the operator, or an issue
     find: Find
+
+
+def find_repeated_keys(job: MpiJob | TrainJob) -> Iterator[Violation]:
+    """Yield the keys that stand twice in a mapping."""
+    for path in job.manifest.repeated:
+        yield Violation(path, f"`{path[-1]}` is there twice; the last one counts", "remove one of them")

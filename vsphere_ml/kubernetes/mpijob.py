@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from vsphere_ml.kubernetes.commands import count_ranks, read_words
 
 if TYPE_CHECKING:
     from vsphere_ml.kubernetes.manifest import Manifest, Path
@@ -14,9 +14,6 @@ API_VERSION = "kubeflow.org/v2beta1"
 LAUNCHER, WORKER = "Launcher", "Worker"
 SPEC: Path = ("spec",)
 REPLICAS: Path = ("spec", "mpiReplicaSpecs")
-_NUMBER = re.compile(r"\d{1,9}")
-_RANK_OPTIONS = frozenset({"-n", "-np", "--n", "--np", "-c"})
-_LAUNCHERS = frozenset({"mpirun", "mpiexec", "mpiexec.hydra", "horovodrun", "orterun", "prterun"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +62,7 @@ class MpiJob:
     def command(self, role: str) -> list[str]:
         """Return the words of what a role's first container runs; those of a script are taken apart as a shell does."""
         path = self.container_path(role)
-        written = [*_words(self.manifest.get(*path, "command")), *_words(self.manifest.get(*path, "args"))]
-        return [part for word in written for part in _split(word)]
+        return read_words(self.manifest.get(*path, "command"), self.manifest.get(*path, "args"))
 
     def environment(self, role: str) -> dict[str, str]:
         """Return the variables of a role's first container."""
@@ -79,24 +75,4 @@ class MpiJob:
 
     def ranks_asked(self) -> int | None:
         """Return how many ranks the launcher's command starts, where it says so by a number."""
-        words = self.command(LAUNCHER)
-        start = next((at for at, word in enumerate(words) if word.rpartition("/")[2] in _LAUNCHERS), None)
-        if start is None:
-            return None
-        for option, value in zip(words[start:], words[start + 1 :], strict=False):
-            if option in _RANK_OPTIONS:
-                return int(value) if _NUMBER.fullmatch(value) else None
-        return None
-
-
-def _words(value: Any) -> list[str]:
-    return [str(each) for each in value] if isinstance(value, list) else []
-
-
-def _split(word: str) -> list[str]:
-    if not any(mark in word for mark in " \n\t"):
-        return [word]
-    try:
-        return shlex.split(word, comments=True)
-    except ValueError:  # a quote that is not closed
-        return word.split()
+        return count_ranks(self.command(LAUNCHER))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.nearest import nearest_name
-from vsphere_ml.kubernetes.lint_rule import LintRule, Violation
+from vsphere_ml.kubernetes.lint_rule import LintRule, Violation, find_repeated_keys
 from vsphere_ml.kubernetes.mpijob import API_VERSION, LAUNCHER, REPLICAS, SPEC, WORKER
 
 if TYPE_CHECKING:
@@ -63,11 +63,6 @@ def _api_version(job: MpiJob) -> Iterator[Violation]:
     found = job.manifest.get("apiVersion")
     if found != API_VERSION:
         yield Violation(("apiVersion",), f"`{found}` is not served by mpi-operator v0.8", f"apiVersion: {API_VERSION}")
-
-
-def _repeated_key(job: MpiJob) -> Iterator[Violation]:
-    for path in job.manifest.repeated:
-        yield Violation(path, f"`{path[-1]}` is there twice; the last one counts", "remove one of them")
 
 
 def _unknown_field(job: MpiJob) -> Iterator[Violation]:
@@ -134,7 +129,7 @@ def _gpu_quantity(job: MpiJob) -> Iterator[Violation]:
 
 RULES = (
     LintRule("mpijob-api-version", Severity.ERROR, _TYPES, _api_version),
-    LintRule("yaml-repeated-key", Severity.ERROR, "YAML 1.2.2, 3.2.1.1: keys are unique", _repeated_key),
+    LintRule("yaml-repeated-key", Severity.ERROR, "YAML 1.2.2, 3.2.1.1: keys are unique", find_repeated_keys),
     LintRule("mpijob-unknown-field", Severity.ERROR, _TYPES, _unknown_field),
     LintRule("mpijob-refused-word", Severity.ERROR, _VALIDATION, _unknown_word),
     LintRule("mpijob-negative", Severity.ERROR, _VALIDATION, _negative_number),

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.nearest import nearest_name
+from vsphere_ml.kubernetes.commands import count_gpus
 from vsphere_ml.kubernetes.lint_rule import LintRule, Violation
 from vsphere_ml.kubernetes.mpijob import LAUNCHER, REPLICAS, SPEC, WORKER
 from vsphere_ml.kubernetes.operator_rules import ROLES, RUN_POLICY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from vsphere_ml.kubernetes.manifest import Path
     from vsphere_ml.kubernetes.mpijob import MpiJob
@@ -53,20 +54,15 @@ def _command(job: MpiJob) -> Path:
     return (*job.container_path(LAUNCHER), "command")
 
 
-def _gpus(resources: Mapping[str, object]) -> int | None:
-    counts = [str(value) for name, value in resources.items() if name.startswith("nvidia.com/gpu")]
-    return sum(map(int, counts)) if counts and all(each.isdecimal() for each in counts) else None
-
-
 def _gpus_and_slots(job: MpiJob) -> Iterator[Violation]:
-    gpus, slots = _gpus(job.resources(WORKER)), job.slots
+    gpus, slots = count_gpus(job.resources(WORKER)), job.slots
     if gpus and slots is not None and gpus != slots:
         message = f"each worker has {gpus} GPUs and {slots} slots: one rank drives one GPU"
         yield Violation((*SPEC, "slotsPerWorker"), message, f"slotsPerWorker: {gpus}")
 
 
 def _launcher_gpus(job: MpiJob) -> Iterator[Violation]:
-    if _gpus(job.resources(LAUNCHER)) and not job.launcher_is_worker:
+    if count_gpus(job.resources(LAUNCHER)) and not job.launcher_is_worker:
         path = (*job.container_path(LAUNCHER), "resources")
         hint = "remove them, or set runLauncherAsWorker: true"
         yield Violation(path, "the launcher would hold GPUs that no rank uses: the operator hides them from it", hint)

@@ -12,7 +12,7 @@ import yaml
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.kubernetes import manifest
-from vsphere_ml.kubernetes.lint import RULES_OF, lint_error, lint_file
+from vsphere_ml.kubernetes.lint import KINDS, lint_error, lint_file
 
 JOB = (Path(__file__).parent / "job.yaml").read_text()
 REPLICAS = "spec.mpiReplicaSpecs"
@@ -25,9 +25,9 @@ def findings(text: str) -> list[Diagnostic]:
     return list(lint_file(text, "job.yaml").diagnostics)
 
 
-def changed(path: str, value: Any) -> str:
+def changed(path: str, value: Any, text: str = JOB) -> str:
     """Return the job with the value at a path set, or removed."""
-    job = yaml.safe_load(JOB)
+    job = yaml.safe_load(text)
     *above, last = path.replace("[0]", ".0").split(".")
     place = job
     for part in above:
@@ -89,7 +89,7 @@ def test_what_breaks_a_rule_is_found_in_its_place(path: str, value: Any, rule: s
 
 
 def test_every_rule_is_broken_by_one_of_them() -> None:
-    assert {each.id for each in RULES_OF["MPIJob"]} == {rule for *_, rule, _ in BROKEN} | {"yaml-repeated-key"}
+    assert {each.id for each in KINDS["MPIJob"].rules} == {rule for *_, rule, _ in BROKEN} | {"yaml-repeated-key"}
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,15 @@ from vsphere_ml.cli.options import command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 app = App(help="Prepare jobs for Kubernetes.", no_args_is_help=True)
-Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="YAML files with an MPIJob; - is stdin.")]
+Files = Annotated[
+    list[Path], typer.Argument(metavar="FILE...", help="YAML files with an MPIJob or a TrainJob; - is stdin.")
+]
 
 
 @app.command()
 @command
 def lint(_terminal: Terminal, files: Files) -> Answer:
-    """Check MPIJobs before they are submitted: fields, the operator's rules, ranks against slots, GPUs and RDMA.
+    """Check MPIJobs and TrainJobs before submission: fields, the operator's rules, ranks against slots, GPUs and RDMA.
 
     An API server takes most broken jobs, and the operator refuses them with an Event alone. Needs no cluster. Exits
     with 2 when a job would be refused, or would run as something else; warnings alone leave 0.

@@ -1,0 +1,138 @@
+"""What the schema of a TrainJob and Kubeflow Trainer's webhook refuse, and what runs otherwise than it reads (v2.3)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.diagnostics import Severity
+from vsphere_ml.core.nearest import nearest_name
+from vsphere_ml.kubernetes.commands import count_gpus
+from vsphere_ml.kubernetes.lint_rule import LintRule, Violation, find_repeated_keys
+from vsphere_ml.kubernetes.trainjob import API_VERSION, RESOURCES, SPEC, TRAINER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.kubernetes.manifest import Path
+    from vsphere_ml.kubernetes.trainjob import TrainJob
+
+_TYPES = "kubeflow/trainer v2.3, pkg/apis/trainer/v1alpha1/trainjob_types.go"
+_TORCH = "kubeflow/trainer v2.3, pkg/runtime/framework/plugins/torch/torch.go"
+_MPI = "kubeflow/trainer v2.3, pkg/runtime/framework/plugins/mpi/mpi.go"
+RUNTIME: Path = (*SPEC, "runtimeRef")
+_FIELDS: dict[Path, frozenset[str]] = {
+    SPEC: frozenset(
+        {
+            *("runtimeRef", "initializer", "trainer", "runtimePatches"),
+            *("suspend", "activeDeadlineSeconds", "managedBy"),
+        }
+    ),
+    RUNTIME: frozenset({"name", "apiGroup", "kind"}),
+    TRAINER: frozenset({"image", "command", "args", "env", "numNodes", "resourcesPerNode", "numProcPerNode"}),
+    (*SPEC, "initializer"): frozenset({"dataset", "model"}),
+}
+_WORDS: dict[Path, tuple[str, ...]] = {
+    (*SPEC, "managedBy"): ("trainer.kubeflow.org/trainjob-controller", "kueue.x-k8s.io/multikueue"),
+    (*RUNTIME, "kind"): ("ClusterTrainingRuntime", "TrainingRuntime"),
+    (*RUNTIME, "apiGroup"): ("trainer.kubeflow.org",),
+}
+_AT_LEAST_ONE: tuple[Path, ...] = (
+    (*SPEC, "activeDeadlineSeconds"),
+    (*TRAINER, "numNodes"),
+    (*TRAINER, "numProcPerNode"),
+)
+_RESERVED = frozenset({"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"})
+_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_LONGEST_LABEL = 63
+_COUNT = re.compile(r"\d+")
+
+
+def _api_version(job: TrainJob) -> Iterator[Violation]:
+    found = job.manifest.get("apiVersion")
+    if found != API_VERSION:
+        yield Violation(("apiVersion",), f"`{found}` is not served by Trainer v2", f"apiVersion: {API_VERSION}")
+
+
+def _unknown_field(job: TrainJob) -> Iterator[Violation]:
+    for path, known in _FIELDS.items():
+        for name in job.manifest.mapping(*path):
+            if name not in known:
+                near = nearest_name(name, known)
+                hint = f"did you mean `{near}`?" if near else f"known are {', '.join(sorted(known))}"
+                yield Violation((*path, name), f"there is no field `{name}`; the API server drops it", hint)
+
+
+def _refused_word(job: TrainJob) -> Iterator[Violation]:
+    for path, words in _WORDS.items():
+        found = job.manifest.get(*path)
+        if found is not None and found not in words:
+            yield Violation(path, f"`{found}` is refused", f"one of {', '.join(words)}")
+
+
+def _number(job: TrainJob) -> Iterator[Violation]:
+    for path in _AT_LEAST_ONE:
+        found = job.manifest.get(*path)
+        if found is not None and (isinstance(found, bool) or not isinstance(found, int) or found < 1):
+            yield Violation(path, f"`{found}` is no whole number of 1 or more", "leave it out for the runtime's own")
+
+
+def _runtime(job: TrainJob) -> Iterator[Violation]:
+    if not job.manifest.get(*RUNTIME, "name"):
+        hint = "runtimeRef: {name: torch-distributed}; `kubectl get clustertrainingruntimes` lists them"
+        yield Violation(RUNTIME, "no runtime is named", hint)
+
+
+def _job_name(job: TrainJob) -> Iterator[Violation]:
+    if not _LABEL.fullmatch(job.name) or len(job.name) > _LONGEST_LABEL:
+        hint = f"at most {_LONGEST_LABEL} small letters, digits and hyphens, a letter first"
+        yield Violation(("metadata", "name"), f"`{job.name}` is no name for a TrainJob (DNS-1035)", hint)
+
+
+def _reserved_variable(job: TrainJob) -> Iterator[Violation]:
+    entries = job.manifest.get(*TRAINER, "env")
+    for at, each in enumerate(entries if isinstance(entries, list) else ()):
+        name = each.get("name") if isinstance(each, dict) else None
+        if name in _RESERVED:
+            yield Violation(
+                (*TRAINER, "env", at), f"`{name}` is Trainer's own, and refused", "numNodes, numProcPerNode"
+            )
+
+
+def _gpu_quantity(job: TrainJob) -> Iterator[Violation]:
+    for part in ("limits", "requests"):
+        for name, value in job.manifest.mapping(*RESOURCES, part).items():
+            if name.startswith("nvidia.com/") and not _COUNT.fullmatch(str(value)):
+                yield Violation((*RESOURCES, part, name), f"`{value}` is no number of GPUs", f"{name}: 1")
+
+
+def _ranks(job: TrainJob) -> Iterator[Violation]:
+    nodes, processes, ranks = job.number("numNodes"), job.number("numProcPerNode"), job.ranks_asked()
+    if nodes is not None and processes is not None and ranks is not None and ranks != nodes * processes:
+        path = (*TRAINER, "command" if job.manifest.get(*TRAINER, "command") else "args")
+        message = f"the command starts {ranks} ranks, and numNodes × numProcPerNode are {nodes * processes}"
+        yield Violation(path, message, f"-np {nodes * processes}, or other numNodes or numProcPerNode")
+
+
+def _gpus_and_processes(job: TrainJob) -> Iterator[Violation]:
+    gpus, processes = count_gpus(job.resources), job.number("numProcPerNode")
+    if gpus and processes is not None and gpus != processes:
+        message = f"each node has {gpus} GPUs and {processes} processes: one process drives one GPU"
+        yield Violation((*TRAINER, "numProcPerNode"), message, f"numProcPerNode: {gpus}")
+
+
+RULES = (
+    LintRule("trainjob-api-version", Severity.ERROR, _TYPES, _api_version),
+    LintRule("yaml-repeated-key", Severity.ERROR, "YAML 1.2.2, 3.2.1.1: keys are unique", find_repeated_keys),
+    LintRule("trainjob-unknown-field", Severity.ERROR, _TYPES, _unknown_field),
+    LintRule("trainjob-refused-word", Severity.ERROR, _TYPES, _refused_word),
+    LintRule("trainjob-number", Severity.ERROR, _TYPES, _number),
+    LintRule("trainjob-runtime", Severity.ERROR, _TYPES, _runtime),
+    LintRule("trainjob-name", Severity.ERROR, _TYPES, _job_name),
+    LintRule("trainjob-reserved-variable", Severity.ERROR, _TORCH, _reserved_variable),
+    LintRule("gpu-quantity", Severity.ERROR, "Kubernetes: extended resources are whole numbers", _gpu_quantity),
+    LintRule("trainjob-ranks", Severity.ERROR, _MPI, _ranks),
+    LintRule(
+        "trainjob-gpus-and-processes", Severity.WARNING, "PyTorch, Horovod: one process per GPU", _gpus_and_processes
+    ),
+)
