@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.diagnostics import Severity
     from vsphere_ml.kubernetes.manifest import Path
-    from vsphere_ml.kubernetes.mpijob import MpiJob
-    from vsphere_ml.kubernetes.trainjob import TrainJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +33,3 @@ class LintRule:
     severity: Severity
     source: str  # who says so: a file of the operator, or an issue
     find: Find
-
-
-def find_repeated_keys(job: MpiJob | TrainJob) -> Iterator[Violation]:
-    """Yield the keys that stand twice in a mapping."""
-    for path in job.manifest.repeated:
-        yield Violation(path, f"`{path[-1]}` is there twice; the last one counts", "remove one of them")

@@ -26,6 +26,11 @@ class Manifest:
     lines: dict[Path, int] = field(default_factory=dict)
     repeated: tuple[Path, ...] = ()  # keys that stand twice in one mapping; the last one counts
 
+    @property
+    def name(self) -> str:
+        name = self.get("metadata", "name")
+        return name if isinstance(name, str) else ""
+
     def get(self, *path: str | int) -> Any:
         """Return the value at a path; None when it is not there."""
         value = self.values

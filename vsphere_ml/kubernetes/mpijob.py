@@ -22,11 +22,6 @@ class MpiJob:
 
     manifest: Manifest
 
-    @property
-    def name(self) -> str:
-        name = self.manifest.get("metadata", "name")
-        return name if isinstance(name, str) else ""
-
     def has(self, role: str) -> bool:
         return role in self.manifest.mapping(*REPLICAS)
 

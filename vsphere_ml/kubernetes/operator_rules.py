@@ -7,12 +7,19 @@ with an Event `ValidationError` and no status, so that nobody who waits for the 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.diagnostics import Severity
-from vsphere_ml.core.nearest import nearest_name
-from vsphere_ml.kubernetes.lint_rule import LintRule, Violation, find_repeated_keys
+from vsphere_ml.kubernetes.field_rules import (
+    LONGEST_LABEL,
+    find_gpu_quantities,
+    find_refused_words,
+    find_repeated_keys,
+    find_small_numbers,
+    find_unknown_fields,
+    is_label,
+)
+from vsphere_ml.kubernetes.lint_rule import LintRule, Violation
 from vsphere_ml.kubernetes.mpijob import API_VERSION, LAUNCHER, REPLICAS, SPEC, WORKER
 
 if TYPE_CHECKING:
@@ -54,9 +61,6 @@ _NOT_NEGATIVE: tuple[Path, ...] = (
     (*RUN_POLICY, "activeDeadlineSeconds"),
     (*RUN_POLICY, "backoffLimit"),
 )
-_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_LONGEST_LABEL = 63
-_COUNT = re.compile(r"\d+")
 
 
 def _api_version(job: MpiJob) -> Iterator[Violation]:
@@ -66,26 +70,15 @@ def _api_version(job: MpiJob) -> Iterator[Violation]:
 
 
 def _unknown_field(job: MpiJob) -> Iterator[Violation]:
-    for path, known in _FIELDS.items():
-        for name in job.manifest.mapping(*path):
-            if name not in known:
-                near = nearest_name(name, known)
-                hint = f"did you mean `{near}`?" if near else f"known are {', '.join(sorted(known))}"
-                yield Violation((*path, name), f"there is no field `{name}`; the API server drops it", hint)
+    return find_unknown_fields(job.manifest, _FIELDS)
 
 
 def _unknown_word(job: MpiJob) -> Iterator[Violation]:
-    for path, words in _WORDS.items():
-        found = job.manifest.get(*path)
-        if found is not None and found not in words:
-            yield Violation(path, f"`{found}` is refused", f"one of {', '.join(words)}")
+    return find_refused_words(job.manifest, _WORDS)
 
 
 def _negative_number(job: MpiJob) -> Iterator[Violation]:
-    for path in _NOT_NEGATIVE:
-        found = job.manifest.get(*path)
-        if found is not None and (isinstance(found, bool) or not isinstance(found, int) or found < 0):
-            yield Violation(path, f"`{found}` is no whole number of 0 or more", "leave it out for the default")
+    return find_small_numbers(job.manifest, _NOT_NEGATIVE, 0, "leave it out for the default")
 
 
 def _launcher(job: MpiJob) -> Iterator[Violation]:
@@ -112,19 +105,15 @@ def _containers(job: MpiJob) -> Iterator[Violation]:
 
 
 def _pod_names(job: MpiJob) -> Iterator[Violation]:
-    pod = f"{job.name}-worker-{max(job.replicas(WORKER) or 1, 1) - 1}"
-    if not _LABEL.fullmatch(pod) or len(pod) > _LONGEST_LABEL:
-        hint = f"at most {_LONGEST_LABEL} small letters, digits and hyphens with `-worker-N`, a letter first"
+    pod = f"{job.manifest.name}-worker-{max(job.replicas(WORKER) or 1, 1) - 1}"
+    if not is_label(pod):
+        hint = f"at most {LONGEST_LABEL} small letters, digits and hyphens with `-worker-N`, a letter first"
         yield Violation(("metadata", "name"), f"`{pod}` is no name for a pod (DNS-1035)", hint)
 
 
 def _gpu_quantity(job: MpiJob) -> Iterator[Violation]:
     for role in filter(job.has, ROLES):
-        for part in ("limits", "requests"):
-            path = (*job.container_path(role), "resources", part)
-            for name, value in job.manifest.mapping(*path).items():
-                if name.startswith("nvidia.com/") and not _COUNT.fullmatch(str(value)):
-                    yield Violation((*path, name), f"`{value}` is no number of GPUs", f"{name}: 1")
+        yield from find_gpu_quantities(job.manifest, (*job.container_path(role), "resources"))
 
 
 RULES = (

@@ -1,4 +1,4 @@
-"""A TrainJob as the rules ask about it: trainer.kubeflow.org/v1alpha1, as of Kubeflow Trainer v2.3.
+"""A TrainJob as the rules ask about it: trainer.kubeflow.org/v1alpha1, as of Kubeflow Trainer v2.
 
 What it does not say, its runtime does, which is another object: a rule speaks only of what the job itself has.
 """
@@ -24,11 +24,6 @@ class TrainJob:
     """A manifest of that kind."""
 
     manifest: Manifest
-
-    @property
-    def name(self) -> str:
-        name = self.manifest.get("metadata", "name")
-        return name if isinstance(name, str) else ""
 
     def number(self, name: str) -> int | None:
         """Return a number of the trainer; None where none is written."""

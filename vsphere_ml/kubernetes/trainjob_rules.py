@@ -1,14 +1,21 @@
-"""What the schema of a TrainJob and Kubeflow Trainer's webhook refuse, and what runs otherwise than it reads (v2.3)."""
+"""What the schema of a TrainJob and Kubeflow Trainer's webhook refuse, and what runs otherwise than it reads (v2)."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.diagnostics import Severity
-from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.kubernetes.commands import count_gpus
-from vsphere_ml.kubernetes.lint_rule import LintRule, Violation, find_repeated_keys
+from vsphere_ml.kubernetes.field_rules import (
+    LONGEST_LABEL,
+    find_gpu_quantities,
+    find_refused_words,
+    find_repeated_keys,
+    find_small_numbers,
+    find_unknown_fields,
+    is_label,
+)
+from vsphere_ml.kubernetes.lint_rule import LintRule, Violation
 from vsphere_ml.kubernetes.trainjob import API_VERSION, RESOURCES, SPEC, TRAINER
 
 if TYPE_CHECKING:
@@ -17,9 +24,9 @@ if TYPE_CHECKING:
     from vsphere_ml.kubernetes.manifest import Path
     from vsphere_ml.kubernetes.trainjob import TrainJob
 
-_TYPES = "kubeflow/trainer v2.3, pkg/apis/trainer/v1alpha1/trainjob_types.go"
-_TORCH = "kubeflow/trainer v2.3, pkg/runtime/framework/plugins/torch/torch.go"
-_MPI = "kubeflow/trainer v2.3, pkg/runtime/framework/plugins/mpi/mpi.go"
+_TYPES = "kubeflow/trainer v2, pkg/apis/trainer/v1alpha1/trainjob_types.go"
+_TORCH = "kubeflow/trainer v2, pkg/runtime/framework/plugins/torch/torch.go"
+_MPI = "kubeflow/trainer v2, pkg/runtime/framework/plugins/mpi/mpi.go"
 RUNTIME: Path = (*SPEC, "runtimeRef")
 _FIELDS: dict[Path, frozenset[str]] = {
     SPEC: frozenset(
@@ -43,9 +50,6 @@ _AT_LEAST_ONE: tuple[Path, ...] = (
     (*TRAINER, "numProcPerNode"),
 )
 _RESERVED = frozenset({"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"})
-_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_LONGEST_LABEL = 63
-_COUNT = re.compile(r"\d+")
 
 
 def _api_version(job: TrainJob) -> Iterator[Violation]:
@@ -55,26 +59,15 @@ def _api_version(job: TrainJob) -> Iterator[Violation]:
 
 
 def _unknown_field(job: TrainJob) -> Iterator[Violation]:
-    for path, known in _FIELDS.items():
-        for name in job.manifest.mapping(*path):
-            if name not in known:
-                near = nearest_name(name, known)
-                hint = f"did you mean `{near}`?" if near else f"known are {', '.join(sorted(known))}"
-                yield Violation((*path, name), f"there is no field `{name}`; the API server drops it", hint)
+    return find_unknown_fields(job.manifest, _FIELDS)
 
 
 def _refused_word(job: TrainJob) -> Iterator[Violation]:
-    for path, words in _WORDS.items():
-        found = job.manifest.get(*path)
-        if found is not None and found not in words:
-            yield Violation(path, f"`{found}` is refused", f"one of {', '.join(words)}")
+    return find_refused_words(job.manifest, _WORDS)
 
 
 def _number(job: TrainJob) -> Iterator[Violation]:
-    for path in _AT_LEAST_ONE:
-        found = job.manifest.get(*path)
-        if found is not None and (isinstance(found, bool) or not isinstance(found, int) or found < 1):
-            yield Violation(path, f"`{found}` is no whole number of 1 or more", "leave it out for the runtime's own")
+    return find_small_numbers(job.manifest, _AT_LEAST_ONE, 1, "leave it out for the runtime's own")
 
 
 def _runtime(job: TrainJob) -> Iterator[Violation]:
@@ -84,9 +77,9 @@ def _runtime(job: TrainJob) -> Iterator[Violation]:
 
 
 def _job_name(job: TrainJob) -> Iterator[Violation]:
-    if not _LABEL.fullmatch(job.name) or len(job.name) > _LONGEST_LABEL:
-        hint = f"at most {_LONGEST_LABEL} small letters, digits and hyphens, a letter first"
-        yield Violation(("metadata", "name"), f"`{job.name}` is no name for a TrainJob (DNS-1035)", hint)
+    if not is_label(job.manifest.name):
+        hint = f"at most {LONGEST_LABEL} small letters, digits and hyphens, a letter first"
+        yield Violation(("metadata", "name"), f"`{job.manifest.name}` is no name for a TrainJob (DNS-1035)", hint)
 
 
 def _reserved_variable(job: TrainJob) -> Iterator[Violation]:
@@ -95,15 +88,14 @@ def _reserved_variable(job: TrainJob) -> Iterator[Violation]:
         name = each.get("name") if isinstance(each, dict) else None
         if name in _RESERVED:
             yield Violation(
-                (*TRAINER, "env", at), f"`{name}` is Trainer's own, and refused", "numNodes, numProcPerNode"
+                (*TRAINER, "env", at),
+                f"Trainer sets `{name}` itself: yours is refused, or overwritten",
+                "numNodes, numProcPerNode",
             )
 
 
 def _gpu_quantity(job: TrainJob) -> Iterator[Violation]:
-    for part in ("limits", "requests"):
-        for name, value in job.manifest.mapping(*RESOURCES, part).items():
-            if name.startswith("nvidia.com/") and not _COUNT.fullmatch(str(value)):
-                yield Violation((*RESOURCES, part, name), f"`{value}` is no number of GPUs", f"{name}: 1")
+    return find_gpu_quantities(job.manifest, RESOURCES)
 
 
 def _ranks(job: TrainJob) -> Iterator[Violation]:

@@ -1,4 +1,4 @@
-"""What trains: the program of ours that its ranks run, the package it needs, and the launchers that start it."""
+"""What trains: the program of ours that its ranks run, and the launchers that start it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vsphere_ml.bench.model.launcher_names import LauncherName
 
 
 class Engine(StrEnum):
-    """The framework, with what it averages gradients by."""
+    """The framework: TensorFlow averages gradients by Horovod, PyTorch by its own DistributedDataParallel."""
 
     TENSORFLOW = "tensorflow"
     PYTORCH = "pytorch"
@@ -21,8 +21,7 @@ class EngineSpec:
 
     engine: Engine
     program: str  # a file of `workloads`
-    exchange: str  # how a person calls what averages the gradients
-    launchers: tuple[LauncherName, ...]  # the first when nobody says
+    launchers: tuple[LauncherName, ...]  # the first is the default
 
 
 ENGINES = {
@@ -31,13 +30,11 @@ ENGINES = {
         EngineSpec(
             engine=Engine.TENSORFLOW,
             program="train.py",
-            exchange="Horovod",
             launchers=(LauncherName.HOROVODRUN, LauncherName.MPIRUN),
         ),
         EngineSpec(
             engine=Engine.PYTORCH,
             program="train_torch.py",
-            exchange="DistributedDataParallel",
             launchers=(LauncherName.TORCHRUN,),
         ),
     )

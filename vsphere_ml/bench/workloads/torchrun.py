@@ -1,7 +1,7 @@
 """Starts `torchrun` on every node of a job, by the job's own `ssh`, and ends with the first that fails.
 
 Runs in the first guest with the interpreter there (Python 3.9 and newer); the first node's torchrun is a child of its
-own. Ranks are told by torchrun where they are: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT.
+own. torchrun gives each rank its place: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT.
 
     torchrun.py --folder FOLDER --nodes 10.0.0.11,10.0.0.12 --ranks-per-node 1 --export HOME,PATH -- PROGRAM ARGUMENTS
 """
@@ -48,7 +48,10 @@ def torchrun(number: int, nodes: list[str], port: int, given: argparse.Namespace
 
 
 def of_old_torch() -> list[str]:
-    """Torchrun 1.13 under Python 3.11 stops at its start unless outputs are kept: a flag of no bits has no members."""
+    """Torchrun 1.13 under Python 3.11 stops at its start unless outputs are kept: a flag of no bits has no members.
+
+    As in https://github.com/meta-llama/llama/issues/86.
+    """
     try:
         old = version("torch").startswith("1.")
     except PackageNotFoundError:  # installed without its description

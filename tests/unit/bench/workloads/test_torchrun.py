@@ -1,4 +1,4 @@
-"""One torchrun a node, by the job's `ssh`: what each is told, and how the job ends."""
+"""One torchrun a node, by the job's `ssh`: which options each gets, and how the job ends."""
 
 from __future__ import annotations
 
