@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Compiling anew what every `vsml` imports would take half its CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help browser setup demo test test-long check coverage lint types layers go-test py-test packages bench-provision bench-guests bench-overhead bench-placement bench-boots bench-large-files bench-first-hour fuzz lock clean
+.PHONY: help browser setup demo test test-gpu test-long check coverage lint types layers go-test py-test packages bench-provision bench-guests bench-overhead bench-placement bench-boots bench-large-files bench-first-hour fuzz lock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ test: check ## everything CI runs
 
 check: packages setup ## lint, types, layers and every test that a change has to pass
 	$(BIN)/python scripts/rings.py
+
+test-gpu: setup ## the benchmark on an NVIDIA GPU, as root; ranks run with VSML_GPU_PYTHON, which has PyTorch
+	$(BIN)/python -m pytest -n 0 tests/gpu tests/unit/guest/facts/test_real_gpu.py tests/unit/bench/probe/test_nccl_tests.py
 
 test-long: packages browser setup ## what takes long: each answer broken in turn, a gigabit, statistics by the hundred, fuzz
 	$(BIN)/python scripts/rings.py coverage faults long fuzz

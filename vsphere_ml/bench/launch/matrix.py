@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.launch.launchers import find_gpu_backend
 from vsphere_ml.bench.model.engines import Engine
 from vsphere_ml.bench.model.job import OPEN_MPI, RunIn
 from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
@@ -38,6 +39,7 @@ class BenchSpec:
     engine: Engine = Engine.TENSORFLOW
     launcher: str = LauncherName.HOROVODRUN
     backend: str = Backend.GLOO
+    backend_named: bool = False  # by a person, and not the launcher's first
     model: str = "small"
     batch: int = 32
     repeats: int = 1
@@ -112,6 +114,14 @@ def plan(spec: BenchSpec, recorded: Sequence[Run]) -> tuple[PlannedLaunch, ...]:
             done = runs[launch - 1] if len(runs) >= launch else None
             planned.append(PlannedLaunch(configuration=configuration, launch=launch, done=done))
     return tuple(planned)
+
+
+def over_nccl(spec: BenchSpec, gpus: Sequence[int]) -> BenchSpec:
+    """Return the wish over NCCL where each rank has a GPU and nobody named a backend; `gpus` are those of each node."""
+    on_gpus = find_gpu_backend(spec.launcher)
+    if on_gpus is None or spec.backend_named or min(gpus, default=0) < spec.slots:
+        return spec
+    return replace(spec, backend=on_gpus)
 
 
 def over_mpi(spec: BenchSpec, runtime: Runtime) -> BenchSpec:

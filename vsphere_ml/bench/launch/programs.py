@@ -42,5 +42,6 @@ def _program(job: Job, script: Path | None, arguments: tuple[str, ...]) -> tuple
         model = ("--model", asked.model, "--batch", str(asked.batch), "--precision", asked.gradients)
         how = ("--elastic",) if job.least_nodes else ("--until", f"{job.folder}/{STOP}")
         engine = ENGINES[Engine(asked.options.get("engine", Engine.TENSORFLOW))]
-        return (f"{job.folder}/{engine.program}", *model, *options, *how)
+        over = ("--backend", str(asked.backend)) if engine.takes_backend else ()
+        return (f"{job.folder}/{engine.program}", *model, *over, *options, *how)
     return (f"{job.folder}/{asked.workload.value}.py", *options)

@@ -22,6 +22,7 @@ class EngineSpec:
     engine: Engine
     program: str  # a file of `workloads`
     launchers: tuple[LauncherName, ...]  # the first is the default
+    takes_backend: bool = False  # its program is told what gradients go over; Horovod knows by itself
 
 
 ENGINES = {
@@ -36,6 +37,7 @@ ENGINES = {
             engine=Engine.PYTORCH,
             program="train_torch.py",
             launchers=(LauncherName.TORCHRUN,),
+            takes_backend=True,
         ),
     )
 }

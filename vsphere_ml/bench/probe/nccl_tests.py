@@ -107,7 +107,7 @@ def enough_gpus(of: Mapping[str, int], ranks: int) -> None:
     short = [f"{node}: {gpus}" for node, gpus in of.items() if gpus < ranks]
     if short:
         raise NotPossible(
-            f"all_reduce_perf wants a GPU for each of {ranks} ranks a node, and there are fewer ({', '.join(short)})",
+            f"NCCL wants a GPU for each of {ranks} ranks a node, and there are fewer ({', '.join(short)})",
             code="bench.too-few-gpus",
             target=short[0].partition(":")[0],
             hint="--ranks-per-node with as many as a node has; `vsml verify` if the driver does not see them",

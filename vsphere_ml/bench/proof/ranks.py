@@ -119,10 +119,13 @@ def shared_hosts(job: Job, hosts: Mapping[str, str]) -> tuple[Diagnostic, ...]:
 
 
 def _device(log: RankLog) -> str:
-    """Return the GPU that the rank used, by its UUID where the driver lists it."""
+    """Return the GPU that the rank used, by its UUID where the driver lists it.
+
+    Empty for a program that does not say what it used, in a guest that has GPUs.
+    """
     used = str(log.model.get("device", ""))
     if not used.startswith("GPU:"):
-        return used.lower() or "cpu"
+        return used.lower() or ("" if log.gpus else "cpu")
     at = int(used.removeprefix("GPU:"))
     return str(log.gpus[at]["uuid"]) if at < len(log.gpus) else used
 

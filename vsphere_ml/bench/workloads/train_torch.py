@@ -30,7 +30,7 @@ def main() -> None:
     import torch.distributed as dist
 
     device = pin(torch)
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    dist.init_process_group(given.backend)
     torch.manual_seed(given.seed)
     model = build(torch, given).to(device)
     images = Images(torch, dist, given, device)
@@ -65,6 +65,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--image", type=int, default=64, help="pixels of a side")
     parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--precision", choices=("fp32", "fp16"), default="fp32", help="of gradients on the wire")
+    parser.add_argument("--backend", choices=("gloo", "nccl"), default="gloo", help="that gradients go over")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--local-every", type=int, default=LOCAL_EVERY, help="steps from one local step to the next")
     parser.add_argument("--until", default="", help="end soon after this file is there, on rank 0's machine")

@@ -70,7 +70,8 @@ class MatrixOptions:
         LauncherName | None, typer.Option(help="Launcher that starts the ranks; default: the engine's.")
     ] = None
     backend: Annotated[
-        Backend | None, typer.Option(help="Library for the collectives; default: gloo, or mpi with mpirun.")
+        Backend | None,
+        typer.Option(help="Library for the collectives; default: gloo, mpi with mpirun, nccl with torchrun on GPUs."),
     ] = None
     within: Annotated[
         RunIn, typer.Option("--run-in", help="Run the ranks in the guests, or in their training containers.")
@@ -290,6 +291,7 @@ def bench_spec(given: BenchOptions, spec: ClusterSpec, most: int) -> BenchSpec:
         engine=engine,
         launcher=launcher,
         backend=choose_backend(launcher, asked.backend, elastic=bool(train.least_nodes)),
+        backend_named=asked.backend is not None,
         model=train.model,
         batch=train.batch,
         repeats=given.repeat.repeats or default_launches(script),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.bench.launch import programs, remote_job, transports
 from vsphere_ml.bench.launch.events import ProcessesEnded, ProcessesLeft
+from vsphere_ml.bench.launch.launchers import find_gpu_backend
 from vsphere_ml.bench.launch.launchers import launch as launched
 from vsphere_ml.bench.model import rank_log
 from vsphere_ml.bench.model.job import Job, Tools
@@ -189,9 +190,12 @@ def _prepare_job(session: BenchSession, job: Job) -> Job:
     if (
         asked.transport.spec.gpu_memory
         and asked.workload is not Workload.NCCL
+        and find_gpu_backend(asked.launcher) is None  # Horovod's ranks: what reduces is in its own library
         and (without := [*survey.cpu_bound(surveyed)])
     ):
         raise survey.no_gpu_runtime(without, asked.transport)
+    if asked.backend and asked.backend == find_gpu_backend(asked.launcher):
+        nccl_tests.enough_gpus({each.node: each.gpus for each in surveyed}, job.slots)
     asks = transports.nccl_settings(asked.transport, session.interface, surveyed, session.spec.roce.traffic_class)
     job = replace(job, variables={**asks.common, **job.variables}, node_variables=asks.by_node)
     tests = _nccl_tests(job, surveyed) if asked.workload is Workload.NCCL else None

@@ -89,7 +89,8 @@ def bench(asked: Benchmark, open_session: Callable[[Benchmark], BenchSession] | 
     recorded = _recorded_runs(asked)
     session = (open_session or open_bench_session)(asked)
     resume.check_conditions(recorded, _conditions(session))
-    spec = where_possible(matrix.over_mpi(asked.bench_spec, session.runtime), session)
+    spec = matrix.over_nccl(asked.bench_spec, [each.gpus for each in session.surveyed])
+    spec = where_possible(matrix.over_mpi(spec, session.runtime), session)
     planned = matrix.plan(spec, recorded)
     asked.notify_bench(Planning(launches=planned))
     to_make = [each for each in planned if each.done is None]

@@ -1,4 +1,4 @@
-"""What nccl-tests itself printed, over stubs of CUDA and NCCL: its forms are real, its times mean nothing."""
+"""What nccl-tests itself printed: over stubs of CUDA and NCCL its forms are real, and its times mean nothing."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from vsphere_ml.bench.imports import nccl_tests as imports
 from vsphere_ml.bench.imports.parsed import Asked
 from vsphere_ml.bench.probe import nccl_tests
+from vsphere_ml.bench.proof import channels
 
 RECORDED = Path(__file__).parents[3] / "cases" / "nvidia"
 MIB = 1 << 20
@@ -40,6 +41,30 @@ def test_table_and_file_of_a_job_of_two_ranks_are_read(log: str, file: str) -> N
     assert [(each.rank, each.hostname, each.index) for each in parsed.devices] == [(0, "node-1", 0), (1, "node-1", 1)]
     assert (parsed.versions, parsed.wrong) == ({"nccl": "2.28.9"}, ())
     assert "hunter2" not in repr(parsed)
+
+
+def test_what_two_nodes_with_an_h100_printed_is_read_and_shows_their_path() -> None:
+    log = recorded("h100/all_reduce_perf-two-nodes.log")
+    parsed = nccl_tests.parse_result(log, "", 2)
+    assert [point.size_bytes for point in parsed.sweep] == [1 << power for power in range(16, 25)]
+    assert parsed.sweep[-1].time_s == pytest.approx((0.145409,))
+    assert [(each.rank, each.hostname, each.name) for each in parsed.devices] == [
+        (0, "node-1", "NVIDIA H100 80GB HBM3"),
+        (1, "node-2", "NVIDIA H100 80GB HBM3"),
+    ]
+    assert (parsed.wrong, parsed.versions["nccl"]) == ((), "2.28.3")  # the library's, and not the headers' 2.28.9
+
+
+@pytest.mark.parametrize("log", ["all_reduce_perf-two-nodes.log", "torchrun-two-nodes.log"])
+def test_every_channel_that_nccl_logged_on_an_h100_is_read(log: str) -> None:
+    went = channels.of_nccl(recorded(f"h100/{log}"))
+    assert {each.carrier for each in went} == {"NET/Socket"}
+    assert sorted((each.host, each.channel, each.sender, each.receiver) for each in went) == sorted(
+        (host, f"{channel:02} {side}", sender, receiver)
+        for sender, receiver in (("0", "1"), ("1", "0"))
+        for host, side in ((f"node-{int(sender) + 1}", "send"), (f"node-{int(receiver) + 1}", "receive"))
+        for channel in (0, 1)
+    )
 
 
 @pytest.mark.parametrize("kind", ["txt", "json"])

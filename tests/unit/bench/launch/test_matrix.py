@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.bench.jobs import OPEN_MPI_4, OPEN_MPI_5
-from vsphere_ml.bench.launch.matrix import MOST_STEP_TIMES, BenchSpec, check_spec, expand, over_mpi, plan
+from vsphere_ml.bench.launch.matrix import MOST_STEP_TIMES, BenchSpec, check_spec, expand, over_mpi, over_nccl, plan
 from vsphere_ml.bench.model.job import MPICH, RunIn
+from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
 from vsphere_ml.bench.model.record import Outcome, Run, Steps, Workload
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.records import store
@@ -73,6 +74,25 @@ def test_the_version_of_mpi_makes_another_configuration() -> None:
     assert expand(over_mpi(spec, OPEN_MPI_4)) != expand(over_mpi(spec, OPEN_MPI_5))
     assert expand(over_mpi(spec, OPEN_MPI_5)) != expand(over_mpi(spec, replace(OPEN_MPI_5, mpi=MPICH)))
     assert expand(over_mpi(WISH, OPEN_MPI_4)) == expand(WISH)
+
+
+@pytest.mark.parametrize(
+    ("launcher", "named", "gpus", "backend"),
+    [
+        (LauncherName.TORCHRUN, False, (2, 4), Backend.NCCL),
+        (LauncherName.TORCHRUN, False, (2, 1), Backend.GLOO),  # the second node has a GPU for one of its ranks
+        (LauncherName.TORCHRUN, True, (2, 2), Backend.GLOO),
+        (LauncherName.HOROVODRUN, False, (2, 2), Backend.GLOO),
+    ],
+)
+def test_torchruns_ranks_talk_over_nccl_where_each_has_a_gpu_and_nobody_named_another(
+    launcher: str,
+    named: bool,  # noqa: FBT001 - a parameter
+    gpus: tuple[int, ...],
+    backend: Backend,
+) -> None:
+    spec = replace(WISH, launcher=launcher, backend_named=named, slots=2)
+    assert over_nccl(spec, gpus).backend == backend
 
 
 def test_links_are_measured_over_more_than_what_is_launched_over() -> None:

@@ -45,6 +45,12 @@ def record(
     return evidence.run(context, rank_log.read(texts), log)
 
 
+def test_a_program_that_does_not_say_what_it_used_has_no_device_where_there_are_gpus() -> None:
+    gpu = [{"uuid": "GPU-1", "name": "GRID A100-40C"}]
+    run = record({"node-1": place(0, gpus=gpu), "node-2": place(1)}, Workload.SCRIPT)
+    assert [each.device for each in run.placement] == ["", "cpu"]
+
+
 def test_a_good_launch_is_proven_and_says_where_each_rank_ran() -> None:
     run = record({"node-1": trained(0), "node-2": trained(1)})
     assert run.outcome is Outcome.COMPLETE

@@ -14,6 +14,7 @@ from tests.unit.bench.sites import rdma_nodes
 from vsphere_ml.bench.launch import matrix
 from vsphere_ml.bench.launch.events import BenchEvent, ProcessesLeft
 from vsphere_ml.bench.launch.matrix import PlannedLaunch
+from vsphere_ml.bench.model.engines import Engine
 from vsphere_ml.bench.model.job import Runtime
 from vsphere_ml.bench.model.record import Cluster, Outcome, Workload
 from vsphere_ml.bench.model.transports import Transport
@@ -135,6 +136,15 @@ def test_a_launch_from_gpu_to_gpu_is_not_begun_with_a_horovod_that_reduces_on_cp
     (configuration,) = matrix.expand(spec)
     why = obstacle(session, spec, PlannedLaunch(configuration=configuration, launch=1))
     assert (why is not None and (why.code, why.target)) == (not has_nccl and ("bench.no-gpu-runtime", "node-1"))
+
+
+@pytest.mark.parametrize(("gpus", "code"), [(0, "bench.too-few-gpus"), (1, None)])
+def test_torchrun_over_nccl_is_not_begun_where_a_rank_has_no_gpu(tmp_path: Path, gpus: int, code: str | None) -> None:
+    session = replace(Site(tmp_path).session, surveyed=rdma_nodes(gpus=gpus))
+    spec = matrix.BenchSpec(nodes=(2,), engine=Engine.PYTORCH, launcher="torchrun", backend="nccl")
+    (configuration,) = matrix.expand(spec)
+    why = obstacle(session, spec, PlannedLaunch(configuration=configuration, launch=1))
+    assert (why.code if why else None) == code
 
 
 def test_an_interrupted_launch_is_recorded_as_cut(tmp_path: Path) -> None:

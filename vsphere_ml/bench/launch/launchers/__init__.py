@@ -66,6 +66,14 @@ def _no_mpi(job: Job) -> NotPossible:
     )
 
 
+def find_gpu_backend(launcher: str) -> Backend | None:
+    """Return what ranks talk over that this launcher starts where each has a GPU; None where that makes no difference.
+
+    Horovod uses NCCL for what lies in GPUs' memory by itself, whatever its controllers talk over.
+    """
+    return next((each.on_gpus for each in LAUNCHERS if each.name == launcher), None)
+
+
 def choose_backend(launcher: str, backend: Backend | None, *, elastic: bool = False) -> Backend:
     """Return what ranks talk over that this launcher starts, its first choice when nobody says.
 

@@ -51,6 +51,7 @@ class Launcher:
     variables: Callable[[Job], Mapping[str, str]]
     mpi: tuple[str, ...] = ()  # one of these is needed
     elastic: bool = False
+    on_gpus: Backend | None = None  # that ranks talk over where each has a GPU, unless another is asked for
 
 
 def files(job: Job) -> dict[str, str]:

@@ -29,7 +29,8 @@ def _variables(job: Job) -> dict[str, str]:
 
 TORCHRUN = Launcher(
     name=LauncherName.TORCHRUN,
-    backends=(Backend.GLOO,),
+    backends=(Backend.GLOO, Backend.NCCL),
+    on_gpus=Backend.NCCL,
     command=_torchrun,
     variables=_variables,
 )
