@@ -1,6 +1,7 @@
 """What every guest behind the `Shell` port promises, the one in memory and the ones over SSH alike.
 
-A module that runs it defines the fixtures `shell`, and `place`: a folder in the guest where files may be put.
+A module that runs it defines the fixtures `shell`, `login`: the user who signs in, and `place`: a folder in the guest
+where files may be put.
 """
 
 from __future__ import annotations
@@ -116,6 +117,11 @@ class ShellContract:
         assert "status 42" in error.message
         assert error.details == tuple("56789abcdefghijklmno")
         assert error.hint
+
+    def test_a_command_runs_as_root_or_as_the_user_who_signs_in(self, shell: Shell, login: str) -> None:
+        assert shell.run("id -un").text == "root"
+        assert shell.run("id -un; cat", as_root=False, stdin="read\n").out == f"{login}\nread\n"
+        assert failure(shell.run, "id -un; exit 3", as_root=False).details == (login,)
 
     def test_a_command_reads_its_standard_input(self, shell: Shell) -> None:
         text = "first\n'second' $HOME\n"

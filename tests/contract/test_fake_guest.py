@@ -16,6 +16,11 @@ def shell() -> FakeGuest:
 
 
 @pytest.fixture
+def login() -> str:
+    return "ubuntu"
+
+
+@pytest.fixture
 def place() -> str:
     return "/srv/test"
 

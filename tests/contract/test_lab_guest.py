@@ -32,6 +32,11 @@ def shell(guest: Guest) -> Iterator[SshShell]:
 
 
 @pytest.fixture
+def login() -> str:
+    return "ubuntu"
+
+
+@pytest.fixture
 def place() -> str:
     return "/srv/test"
 

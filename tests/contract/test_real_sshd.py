@@ -32,6 +32,10 @@ def place(tmp_path: Path) -> str:
 
 class TestAsRoot(ShellContract):
     @pytest.fixture
+    def login(self) -> str:
+        return "root"
+
+    @pytest.fixture
     def shell(self, server: Sshd, tmp_path: Path) -> Iterator[SshShell]:
         with open_shell(server.target(), tmp_path / "log", FakeClock()) as opened:
             yield opened
@@ -39,12 +43,20 @@ class TestAsRoot(ShellContract):
 
 class TestBySudo(ShellContract):
     @pytest.fixture
+    def login(self) -> str:
+        return "free"
+
+    @pytest.fixture
     def shell(self, server: Sshd, tmp_path: Path) -> Iterator[SshShell]:
         with open_shell(server.target(user="free"), tmp_path / "log", FakeClock()) as opened:
             yield opened
 
 
 class TestBySudoWithPassword(ShellContract):
+    @pytest.fixture
+    def login(self) -> str:
+        return "asked"
+
     @pytest.fixture
     def shell(self, server: Sshd, tmp_path: Path) -> Iterator[SshShell]:
         target = server.target(user="asked", sudo_password=SUDO_PASSWORD)

@@ -48,7 +48,7 @@ def start(cluster: Cluster, *more: str, **env: str) -> subprocess.Popen[str]:
 
 
 def everywhere(cluster: Cluster, command: str) -> Ended:
-    return cluster.shell.here("run", "--", command)
+    return cluster.shell.here("run", "--sudo", "--", command)
 
 
 # What a rank's command line looks like to pgrep and pkill. The file's name alone stands in commands that bring it, too.

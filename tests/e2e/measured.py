@@ -82,7 +82,7 @@ def fabric(folder: Path, nodes: int, rails: int = 1) -> Iterator[Cluster]:
         if built.status:  # of eight guests that boot at once one may break off; the same command goes on
             built = shell.here("provision", "--yes")
         assert built.status == 0, built.err
-        tool = shell.here("run", "--", "sh", "-c", "apt-get update && apt-get install -y iperf3")
+        tool = shell.here("run", "--sudo", "--", "sh", "-c", "apt-get update && apt-get install -y iperf3")
         assert tool.status == 0, tool.out + tool.err
         yield trained.Cluster(shell, lab)
 

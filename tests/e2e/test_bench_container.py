@@ -84,7 +84,7 @@ def test_training_starts_in_the_container_of_each_node_and_the_record_says_so(cl
 
 def test_the_container_sees_what_nccl_is_told_in_its_guest(cluster: Cluster) -> None:
     mounted = "grep -c -e ' /etc/nccl.conf ' -e ' /etc/vsml/nccl-topology.xml ' /proc/self/mountinfo"
-    seen = cluster.shell.here("run", "--", f"docker exec vsml-worker {mounted}")
+    seen = cluster.shell.here("run", "--sudo", "--", f"docker exec vsml-worker {mounted}")
     assert seen.status == 0, seen.err
     assert seen.out.splitlines()[1] == "2"
 
@@ -102,7 +102,7 @@ def test_every_rank_runs_in_its_nodes_container_and_not_in_the_guest(cluster: Cl
     run_of(bench(cluster, "--script", "where.py", "--results", "where"))
     same = f'test "$(cat {FILE})" = "$(docker exec vsml-worker readlink /proc/self/ns/mnt)"'
     other = f'test "$(cat {FILE})" != "$(readlink /proc/self/ns/mnt)"'
-    ended = cluster.shell.here("run", "--", f"{same} && {other}")
+    ended = cluster.shell.here("run", "--sudo", "--", f"{same} && {other}")
     assert ended.status == 0, ended.out + ended.err
 
 
@@ -120,7 +120,7 @@ def test_ctrl_c_leaves_no_process_in_any_container(cluster: Cluster) -> None:
 
 
 def test_a_node_without_its_container_is_named_and_nothing_is_left(cluster: Cluster) -> None:
-    assert cluster.shell.here("run", "--only", "node-2", "--", "docker rm -f vsml-worker").status == 0
+    assert cluster.shell.here("run", "--sudo", "--only", "node-2", "--", "docker rm -f vsml-worker").status == 0
     refused = bench(cluster, "--results", "without")
     assert refused.status != 0
     assert "node-2: container vsml-worker " in refused.err
@@ -158,7 +158,7 @@ def test_a_program_in_place_of_nccl_tests_is_started_read_and_proven_as_far_as_i
     program = compiled(tmp_path)
     put = f"mkdir -p {PLACE} && base64 -d >{PLACE}/all_reduce_perf && chmod 755 {PLACE}/all_reduce_perf"
     text = base64.b64encode(program.read_bytes()).decode()
-    assert cluster.shell.here("run", "--", f"echo {text} | {{ {put}; }}").status == 0
+    assert cluster.shell.here("run", "--sudo", "--", f"echo {text} | {{ {put}; }}").status == 0
     wanted = ("--workload", "nccl", "--nccl-sizes", "1M:4M", "--nccl-iters", "3", "--results", "measured")
     run = run_of(bench(cluster, *wanted))
     assert [point["size_bytes"] for point in run["sweep"]] == [1 << 20, 2 << 20, 4 << 20]

@@ -49,7 +49,7 @@ def test_ctrl_c_leaves_no_process_in_any_guest_and_nothing_of_the_operator_gets_
 def test_a_killed_worker_is_a_clear_failure_and_leaves_nothing(cluster: Cluster) -> None:
     process = start(cluster, "--steps", "100000", "--results", "killed", "-o", "json")
     await_ranks(cluster)
-    cluster.shell.here("run", "--only", "node-2", "--", f"pkill -9 -f '{RANK}'")
+    cluster.shell.here("run", "--sudo", "--only", "node-2", "--", f"pkill -9 -f '{RANK}'")
     out, err = process.communicate(timeout=LAUNCH_S)
     assert process.returncode == 6, err
     (run,) = json.loads(out)["data"]["runs"]
@@ -60,7 +60,7 @@ def test_a_killed_worker_is_a_clear_failure_and_leaves_nothing(cluster: Cluster)
 
 def test_an_elastic_job_goes_on_when_a_node_is_lost(cluster: Cluster) -> None:
     process = start(cluster, "--steps", "100", "--min-nodes", "1", "--results", "elastic", "-o", "json")
-    struck = cluster.shell.here("run", "--only", "node-2", "--", KILL_AMONG_STEPS)
+    struck = cluster.shell.here("run", "--sudo", "--only", "node-2", "--", KILL_AMONG_STEPS)
     assert struck.status == 0, struck.err
     out, err = process.communicate(timeout=LAUNCH_S)
     assert process.returncode == 0, err
@@ -88,27 +88,27 @@ def test_what_the_guests_cannot_carry_is_said_aloud_and_never_goes_over_tcp(clus
 
 def test_what_an_earlier_run_left_is_ended_and_what_others_run_is_refused(cluster: Cluster) -> None:
     left = "VSML_BENCH_RUN=old setsid sleep 900 </dev/null >/dev/null 2>&1 &"
-    assert cluster.shell.here("run", "--only", "node-2", "--", left).status == 0
+    assert cluster.shell.here("run", "--sudo", "--only", "node-2", "--", left).status == 0
     others = "HOROVOD_RANK=1 setsid sleep 901 </dev/null >/dev/null 2>&1 & echo $!"
-    assert cluster.shell.here("run", "--only", "node-1", "--", others).status == 0
+    assert cluster.shell.here("run", "--sudo", "--only", "node-1", "--", others).status == 0
     refused = bench(cluster, "--results", "refused")
     assert refused.status == 6
     assert "node-1: 1 processes " in refused.err
     assert "node-2: ended 1 process " in refused.err
     assert find_stale_processes(cluster) == []
-    assert cluster.shell.here("run", "--only", "node-1", "--", "pkill -f '[s]leep 901'").status == 0
+    assert cluster.shell.here("run", "--sudo", "--only", "node-1", "--", "pkill -f '[s]leep 901'").status == 0
 
 
 def test_a_host_key_that_changed_ends_the_launch_though_horovodrun_would_not_mind(cluster: Cluster) -> None:
     known = "/root/.ssh/vsml-train-known_hosts"
     spoil = f"cp {known} {known}.was; sed -i 's/AAAAC3NzaC1lZDI1NTE5AAAAI./AAAAC3NzaC1lZDI1NTE5AAAAIz/' {known}"
-    assert cluster.shell.here("run", "--only", "node-1", "--", spoil).status == 0
+    assert cluster.shell.here("run", "--sudo", "--only", "node-1", "--", spoil).status == 0
     try:
         refused = bench(cluster, "--results", "spoilt")
         assert refused.status == 6
         assert "SSH host key " in refused.err
     finally:
-        cluster.shell.here("run", "--only", "node-1", "--", f"mv {known}.was {known}")
+        cluster.shell.here("run", "--sudo", "--only", "node-1", "--", f"mv {known}.was {known}")
 
 
 def test_a_guest_that_is_lost_leaves_failed_launches_and_the_rest_is_not_begun(cluster: Cluster) -> None:

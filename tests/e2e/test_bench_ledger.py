@@ -109,7 +109,7 @@ def test_a_fault_that_no_sum_shows_is_named_by_the_bytes(
 ) -> None:
     settings(cluster, OPEN_MPI_5, NODES)
     if verdict == "other-interface":
-        assert cluster.shell.here("run", *THREE, "--", BY_ETH1).status == 0
+        assert cluster.shell.here("run", "--sudo", *THREE, "--", BY_ETH1).status == 0
     plant(monkeypatch, tmp_path, FAULTS[verdict])
     wanted = (*ONCE, *ALLREDUCE, *THREE, "--sizes", SIZES[1], "--results", f"fault-{verdict}")
     (run,) = bench(cluster.shell, *wanted).document["data"]["runs"]

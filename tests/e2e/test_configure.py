@@ -180,18 +180,20 @@ def test_the_password_for_sudo_is_used_and_kept_to_itself(cluster: Cluster) -> N
     file = cluster.shell.folder / "cluster.toml"
     text = file.read_text().replace('user = "root"', 'user = "asked"\nsudo_password = { env = "VSML_TEST_SUDO" }')
     file.write_text(text)
-    unset = cluster.shell.vsml("run", "--", "id", "-un")
+    plain = cluster.shell.vsml("run", "--", "id", "-un")
+    assert (plain.status, plain.out) == (0, "node-1, node-2 (2 nodes)\nasked\n"), plain.err
+    unset = cluster.shell.vsml("run", "--sudo", "--", "id", "-un")
     assert unset.status == 2
     assert "VSML_TEST_SUDO" in unset.err
 
     password = sshd.SUDO_PASSWORD.reveal()
-    said = cluster.shell.vsml("run", "--", "id", "-un", VSML_TEST_SUDO=password)
+    said = cluster.shell.vsml("run", "--sudo", "--", "id", "-un", VSML_TEST_SUDO=password)
     assert (said.status, said.out) == (0, "node-1, node-2 (2 nodes)\nroot\n"), said.err
     logs = [each.read_text() for each in (cluster.shell.folder / "state").rglob("node-*.log")]
     assert logs
     assert all(password not in each for each in (*logs, said.err))
 
-    wrong = cluster.shell.vsml("run", "--", "id", "-un", VSML_TEST_SUDO="hunter2")
+    wrong = cluster.shell.vsml("run", "--sudo", "--", "id", "-un", VSML_TEST_SUDO="hunter2")
     assert wrong.status == 5
     assert "hunter2" not in wrong.err
 

@@ -39,7 +39,7 @@ def _rates(cluster: Cluster) -> None:
 
 
 def run(cluster: Cluster, command: str, *only: str) -> None:
-    ended = cluster.shell.here("run", *only, "--", command)
+    ended = cluster.shell.here("run", "--sudo", *only, "--", command)
     assert ended.status == 0, ended.out + ended.err
 
 

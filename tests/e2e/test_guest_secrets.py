@@ -113,7 +113,7 @@ def test_they_are_in_the_guests_where_they_belong_and_nowhere_else(cluster: Clus
         # The word is put together in the guest, so that neither the search nor its log finds itself.
         first, last = SECRETS[name][:9], SECRETS[name][9:]
         search = f"printf '%s%s' {first} {last} >/dev/shm/word; grep -rlFsf /dev/shm/word {where}; rm /dev/shm/word"
-        found = cluster.shell.vsml("run", "--only", "node-1", "-o", "json", "--", search)
+        found = cluster.shell.vsml("run", "--sudo", "--only", "node-1", "-o", "json", "--", search)
         assert found.document["data"]["groups"][0]["out"].split() == expected.split()
 
 
@@ -121,9 +121,9 @@ def test_a_sign_in_that_fails_tells_everything_but_the_key(cluster: Cluster) -> 
     other = "hunter2-another-key"
     (cluster.shell.folder / "registry_key").write_text(other)
     refuse = "printf '#!/bin/sh\\ncat >&2; exit 1\\n' >/usr/local/bin/docker && chmod 755 /usr/local/bin/docker"
-    cluster.shell.vsml("run", "--only", "node-1", "--", f"[ -e /usr/bin/docker ]; {refuse}")
+    cluster.shell.vsml("run", "--sudo", "--only", "node-1", "--", f"[ -e /usr/bin/docker ]; {refuse}")
     refused = cluster.configure("--step", "registry_login", "-o", "json")
-    cluster.shell.vsml("run", "--only", "node-1", "--", "rm /usr/local/bin/docker")
+    cluster.shell.vsml("run", "--sudo", "--only", "node-1", "--", "rm /usr/local/bin/docker")
     (cluster.shell.folder / "registry_key").write_text(SECRETS["registry_key"])
     assert refused.status == 5
     error = refused.document["data"]["guests"][0]["error"]

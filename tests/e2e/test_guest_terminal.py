@@ -45,7 +45,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         made.shell.write("slow.toml", SLOW)
         made.playbooks("./slow.toml")
         there = made.shell.vsml(
-            "run", "--", f"printf '{APT}' >/usr/local/bin/apt-get; chmod 755 /usr/local/bin/apt-get"
+            "run", "--sudo", "--", f"printf '{APT}' >/usr/local/bin/apt-get; chmod 755 /usr/local/bin/apt-get"
         )
         assert there.status == 0, there.err
         yield made
@@ -92,7 +92,7 @@ def row(lines: list[str], node: str) -> str:
 
 def hold(cluster: Cluster) -> None:
     """Let apt go on in each guest until it is let go."""
-    held = cluster.shell.vsml("run", "--", "rm -f /tmp/not-cut /tmp/runs; touch /tmp/held")
+    held = cluster.shell.vsml("run", "--sudo", "--", "rm -f /tmp/not-cut /tmp/runs; touch /tmp/held")
     assert held.status == 0, held.err
 
 
@@ -103,7 +103,7 @@ def wait_for_apt(cluster: Cluster) -> None:
 
 
 def let_go(cluster: Cluster) -> None:
-    ended = cluster.shell.vsml("run", "--", "rm /tmp/held")
+    ended = cluster.shell.vsml("run", "--sudo", "--", "rm /tmp/held")
     assert ended.status == 0, ended.err
 
 

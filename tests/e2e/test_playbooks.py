@@ -71,7 +71,9 @@ def test_what_needs_a_reboot_gets_one_and_the_run_goes_on_after_it(tmp_path: Pat
     with trained.cluster(tmp_path) as made:
         made.playbooks("driver")
         # The kernel's own driver holds the GPU of one node, and goes with a reboot.
-        held = made.shell.here("run", "--only", "node-1", "--", "mkdir -p /run/modules && touch /run/modules/nouveau")
+        held = made.shell.here(
+            "run", "--sudo", "--only", "node-1", "--", "mkdir -p /run/modules && touch /run/modules/nouveau"
+        )
         assert held.status == 0, held.err
         done = made.configure("-o", "json")
         assert done.status == 0, done.err
@@ -97,7 +99,7 @@ BREAKS = {
 
 @pytest.mark.parametrize("command", BREAKS)
 def test_what_somebody_broke_is_seen_and_put_right(cluster: Cluster, command: str) -> None:
-    assert cluster.shell.here("run", "--only", "node-2", "--", command).status == 0
+    assert cluster.shell.here("run", "--sudo", "--only", "node-2", "--", command).status == 0
     found = facts(cluster, "--only", "node-2")
     assert {fact for (_, fact), each in found.items() if each["severity"] == "error"} == BREAKS[command]
     assert cluster.configure().status == 0
@@ -105,7 +107,7 @@ def test_what_somebody_broke_is_seen_and_put_right(cluster: Cluster, command: st
 
 
 def test_without_its_driver_a_node_is_nothing(cluster: Cluster) -> None:
-    assert cluster.shell.here("run", "--only", "node-2", "--", "modprobe -r nvidia").status == 0
+    assert cluster.shell.here("run", "--sudo", "--only", "node-2", "--", "modprobe -r nvidia").status == 0
     seen = cluster.verify("--only", "node-2")
     assert seen.status == 5
     assert "nvidia-smi: stand-in" not in seen.err

@@ -69,7 +69,7 @@ def test_an_empty_site_becomes_configured_guests_and_a_second_run_finds_nothing_
     assert again.did_nothing, again.err
     golden(again.out.splitlines()[-2:])
 
-    shell.vsml("run", "--only", "node-2", "--", "rm /etc/vsml-test/first")
+    shell.vsml("run", "--sudo", "--only", "node-2", "--", "rm /etc/vsml-test/first")
     differs = shell.vsml("plan", "--detailed-exitcode")
     assert differs.status == 7
     assert "~ node-2: mine: file /etc/vsml-test/first: " in differs.out

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 def identity(guest: FakeGuest, words: list[str], streams: Streams) -> int:
     match words:
         case ["-u"]:
-            streams.out += "0\n"
+            streams.out += f"{guest.users.get(guest.acting, 1000)}\n"
+        case ["-un"]:
+            streams.out += f"{guest.acting}\n"
         case ["-u", name] if name in guest.users:
             streams.out += f"{guest.users[name]}\n"
         case ["-gn", name] if name in guest.users:

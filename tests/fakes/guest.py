@@ -52,6 +52,8 @@ class FakeGuest:
     loadable: set[str] = field(default_factory=set)
     services: dict[str, Service] = field(default_factory=dict)
     users: dict[str, int] = field(default_factory=lambda: {"root": 0})
+    login: str = "ubuntu"  # who signs in
+    acting: str = "root"  # as whom a command runs now
     sysctls: dict[str, str] = field(default_factory=dict)
     boot_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     # What it refuses or has seen.
@@ -74,13 +76,17 @@ class FakeGuest:
             raise AssertionError(f"a probe changed the guest: {list(commands.values())}")
         return answers
 
-    def run(self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
+    def run(
+        self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0, as_root: bool = True
+    ) -> CommandAnswer:
         self._reach(command)
         self.history.append(command)
         text = stdin.reveal() if isinstance(stdin, Secret) else stdin or ""
         if stdin is not None:
             self.received.append((command, text))
+        self.acting = "root" if as_root else self.login
         answer = self._shell(command, text)
+        self.acting = "root"
         if isinstance(stdin, Secret) and text:
             answer = CommandAnswer(answer.status, answer.out.replace(text, "***"), answer.err.replace(text, "***"))
         if not answer.ok:

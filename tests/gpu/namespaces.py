@@ -70,7 +70,10 @@ class Namespace:
     def ask(self, commands: Mapping[str, str]) -> Mapping[str, CommandAnswer]:
         return {name: self._execute(command) for name, command in commands.items()}
 
-    def run(self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
+    def run(
+        self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0, as_root: bool = True
+    ) -> CommandAnswer:
+        assert as_root, "there is no other user"
         answer = self._execute(command, stdin, timeout_s)
         if not answer.ok:
             raise GuestError(

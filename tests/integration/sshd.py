@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 SUDO_PASSWORD = Secret("pass word$1")
 _HASH = "$6$vsmltest$8jQcOs4.wYTh4OVyRB.gGkvds3jpai1RgGIXmT6anqlAa/wC6PkO5JKLPhA//Olksvr59SXNyhrH0qp4PkN9Q."
-# root signs in by key; `free` has sudo without a password, `asked` with one, `barred` none.
-USERS = ("free", "asked", "barred")
+# root signs in by key; `free` has sudo without a password, `asked` with one, `barred` none; `mute` may run nothing.
+USERS = {"free": "/bin/sh", "asked": "/bin/sh", "barred": "/bin/sh", "mute": "/usr/sbin/nologin"}
 _INIT = """\
 set -e
 cd "$1"
@@ -194,7 +194,7 @@ def _write_users(folder: Path) -> None:
     machine = Path("/etc/passwd").read_text().splitlines()
     # A plain shell for root: this machine's .bashrc is none of the tests' business.
     others = ["root:x:0:0::/root:/bin/sh", *(line for line in machine if not line.startswith("root:"))]
-    lines = [f"{name}:x:{70001 + i}:{70001 + i}::/:/bin/sh" for i, name in enumerate(USERS)]
+    lines = [f"{name}:x:{70001 + i}:{70001 + i}::/:{shell}" for i, (name, shell) in enumerate(USERS.items())]
     (folder / "passwd").write_text("\n".join([*others, *lines, ""]))
     groups = [f"{name}:x:{70001 + i}:" for i, name in enumerate(USERS)]
     (folder / "group").write_text("\n".join([Path("/etc/group").read_text().rstrip(), *groups, ""]))

@@ -168,6 +168,24 @@ class TestJumpHost:
         assert (error.code, error.target) == ("guest.host-key-unknown", "node-2")
 
 
+class TestUser:
+    def test_a_command_of_the_user_s_needs_no_sudo(self, server: Sshd, tmp_path: Path) -> None:
+        with open_shell(server.target(user="barred"), tmp_path / "log", FakeClock()) as shell:
+            assert shell.run("id -un", as_root=False).text == "barred"
+
+    def test_the_password_for_sudo_is_not_sent_to_it(self, server: Sshd, tmp_path: Path) -> None:
+        target = server.target(user="asked", sudo_password=SUDO_PASSWORD)
+        with open_shell(target, tmp_path / "log", FakeClock()) as shell:
+            assert shell.run("cat", stdin="only this", as_root=False) == CommandAnswer(0, "only this")
+
+    def test_a_login_shell_that_runs_no_commands(self, server: Sshd, tmp_path: Path) -> None:
+        with open_shell(server.target(user="mute"), tmp_path / "log", FakeClock()) as shell:
+            error = failure(lambda: shell.run("id", as_root=False))
+        assert (error.code, error.target) == ("guest.no-shell", "node-1")
+        assert any("not available" in line for line in error.details), "nologin says so on standard output"
+        assert "usermod --shell /bin/bash mute" in (error.hint or "")
+
+
 class TestSudo:
     def test_a_user_without_a_rule(self, server: Sshd, tmp_path: Path) -> None:
         with open_shell(server.target(user="barred"), tmp_path / "log", FakeClock()) as shell:

@@ -31,7 +31,7 @@ ELSEWHERE = {
     "delete": "destroy",
     "exec": "run -- COMMAND",
     "history": "log",
-    "logs": "run -- journalctl -n 50",
+    "logs": "run --sudo -- journalctl -n 50",
     "ls": "list",
     "ps": "list",
     "rm": "destroy",

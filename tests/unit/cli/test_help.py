@@ -71,7 +71,7 @@ def test_version_and_apply_are_understood(vsml: Callable[..., Ended]) -> None:
     [
         ("create", "vsml provision"),
         ("ps", "vsml list"),
-        ("logs", "vsml run -- journalctl -n 50"),
+        ("logs", "vsml run --sudo -- journalctl -n 50"),
     ],
 )
 def test_the_word_of_another_tool_is_answered_with_ours(

@@ -37,7 +37,9 @@ class Recorder:
         self.asked.append(dict(commands))
         return {name: self.answers.get(name, CommandAnswer(1, "")) for name in commands}
 
-    def run(self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
+    def run(
+        self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0, as_root: bool = True
+    ) -> CommandAnswer:
         self.told.append(command)
         self.inputs.append(stdin.reveal() if isinstance(stdin, Secret) else stdin or "")
         if self.refuses is not None and self.refuses in command:

@@ -33,7 +33,9 @@ class Lamps:
         self.questions += 1
         return {name: CommandAnswer(0 if command in self.lit else 1, "") for name, command in commands.items()}
 
-    def run(self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
+    def run(
+        self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0, as_root: bool = True
+    ) -> CommandAnswer:
         self.history.append(command)
         if command in self.broken:
             raise GuestError(

@@ -105,7 +105,7 @@ CAUSES = (
     Cause(
         pattern=r"(?i)connection (reset|closed) by peer|gloo.*timed? ?out|Read timeout",
         why="a rank lost another one: it ended, or the network between them did",
-        hint="`vsml bench` again; `vsml run -- dmesg -T | tail` if it comes back",
+        hint="`vsml bench` again; `vsml run --sudo -- dmesg -T | tail` if it comes back",
     ),
 )
 

@@ -186,5 +186,5 @@ def _missing_error(nodes: Sequence[str], why: str, runtime: Runtime) -> NotPossi
         f"{', '.join(nodes)}: {why}",
         code="bench.no-nccl-tests",
         target=nodes[0],
-        hint=f'vsml run -- "{where}"; or name one: [guest] settings = {{ nccl_tests = … }}',
+        hint=f'vsml run --sudo -- "{where}"; or name one: [guest] settings = {{ nccl_tests = … }}',
     )

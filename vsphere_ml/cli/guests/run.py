@@ -18,17 +18,19 @@ def run(
     *,
     file: ClusterFileOption = DEFAULT_FILE,
     only: OnlyNodes = None,
+    sudo: Annotated[bool, typer.Option("--sudo", help="Run it as root, by sudo where the user is another.")] = False,
     limit: Annotated[
         float, typer.Option("--max-time", min=1, metavar="SECONDS", help="End the command after this long.")
     ] = 600.0,
     parallel: ParallelGuests = 32,
     refresh: Refresh = False,
 ) -> Answer:
-    """Run a command as root on all nodes at once, and show what it said, equal answers together.
+    """Run a command on all nodes at once, and show what it said, equal answers together.
 
-    Nobody is asked first. vCenter is read only when a node's address is not known from an earlier run.
+    It runs as the user of `[guest]`, and as root with `--sudo`. Nobody is asked first. vCenter is read only when a
+    node's address is not known from an earlier run.
 
-    Example: `vsml run -- uname -r`, or `vsml run -- 'lspci | grep -c NVIDIA'`
+    Example: `vsml run -- 'lspci | grep -c NVIDIA'`, or `vsml run --sudo -- apt-get install -y iperf3`
     """
     from vsphere_ml.cli.views.guests import command as view
     from vsphere_ml.cli.views.progress.apply_progress import following_both
@@ -42,18 +44,17 @@ def run(
         raise ConfigError("there is no command to run", code="usage", hint="vsml run -- uname -r")
     spec = load(file)
     clock = site_wiring.SystemClock()
-    guests = guest_wiring.guests(spec, clock, parallel)
+    guests = guest_wiring.guests(spec, clock, parallel, sudo=sudo)
     with following_both(terminal.err) as both:
         said = flow.run(
             select_nodes(spec, only or ()),
-            line(words),
+            flow.GuestCommand(text=line(words), as_root=sudo, timeout_s=limit),
             guests,
             places=flow.KnownPlaces(
                 known={} if refresh else guests.cached(spec),
                 find=guest_wiring.finder(spec, terminal, both.site, clock),
             ),
             notify_guest=both.guests,
-            timeout_s=limit,
         )
     errors = (said.error,) if said.error else ()
     return Answer(

@@ -49,13 +49,15 @@ def folder(spec: ClusterSpec) -> Path:
     return home(spec) / "guests" / spec.name
 
 
-def guests(spec: ClusterSpec, clock: SystemClock, parallel: int = 32) -> SshGuests:
-    """Return the cluster's guests over SSH."""
+def guests(spec: ClusterSpec, clock: SystemClock, parallel: int = 32, *, sudo: bool = True) -> SshGuests:
+    """Return the cluster's guests over SSH; the password for sudo is read only where something is to run as root."""
     from vsphere_ml.config.secrets.guest_secrets import secret
     from vsphere_ml.ssh.guests import SshGuests
 
     source = spec.guest.sudo_password
-    password = secret("sudo_password", source, f"{spec.guest.user}@{spec.name}", os.environ) if source else None
+    password = (
+        secret("sudo_password", source, f"{spec.guest.user}@{spec.name}", os.environ) if sudo and source else None
+    )
     access = replace(spec.guest, key_file=_key_file(spec))
     return SshGuests(
         access=access,

@@ -85,8 +85,13 @@ class Probe(Protocol):
 class Shell(Probe, Protocol):
     """A guest that can be changed."""
 
-    def run(self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
-        """Run a command as root; GuestError `guest.command-failed` with status and last lines when it fails."""
+    def run(
+        self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0, as_root: bool = True
+    ) -> CommandAnswer:
+        """Run a command as root, or as the user who signs in; GuestError `guest.command-failed` when it fails.
+
+        The error has the status and the last lines.
+        """
         ...
 
     def write(self, path: str, text: Secret | str, *, mode: int = 0o644, owner: str = "root:root") -> None:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from vsphere_ml.guest.events import GuestListener
 
 
+# What the kernel's refusals are called by the C library, and what apt and others add.
+_DENIED = ("permission denied", "operation not permitted", "are you root", "must be root")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerGroup:
     """Nodes that answered the same."""
@@ -37,6 +41,7 @@ class Answered:
     cluster: str
     groups: tuple[AnswerGroup, ...]
     errors: Mapping[str, VsmlError]
+    as_root: bool = False
 
     @property
     def error(self) -> GuestError | None:
@@ -47,8 +52,15 @@ class Answered:
             f"{self.cluster}: {_describe_failures(failed, self.errors)}",
             code="guest.run-failed",
             target=self.cluster,
+            hint="as root: vsml run --sudo -- COMMAND" if self._is_denied else "",
             details=tuple(error.message for error in self.errors.values()),
         )
+
+    @property
+    def _is_denied(self) -> bool:
+        """Return whether a user who is not root was refused something somewhere."""
+        failed = [group.answer for group in self.groups if not group.answer.ok]
+        return not self.as_root and any(words in answer.err.lower() for answer in failed for words in _DENIED)
 
 
 def _describe_failures(failed: Collection[str], unreachable: Collection[str]) -> str:
@@ -64,23 +76,31 @@ class KnownPlaces:
     find: Callable[[Collection[str]], GuestTargets]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestCommand:
+    """What is run in each guest: as the user who signs in, or as root."""
+
+    text: str
+    as_root: bool = False
+    timeout_s: float = 600.0
+
+
 def run(
     spec: ClusterSpec,
-    command: str,
+    command: GuestCommand,
     guests: Guests,
     *,
     places: KnownPlaces,
     notify_guest: GuestListener,
-    timeout_s: float = 600.0,
 ) -> Answered:
-    """Run the command as root in every guest at once, and return what it said."""
+    """Run the command in every guest at once, and return what it said."""
     known = places.known
 
     def ask(places: Sequence[GuestPlace]) -> dict[str, CommandAnswer | VsmlError]:
         return boot.run_with_retry(
             guests,
             places,
-            lambda shell: _run(shell, command, timeout_s),
+            lambda shell: _run(shell, command),
             0.0,
             notify=notify_guest,
             end=lambda node, answer: GuestEnded(node=node, summary=f"ended with status {answer.status}"),
@@ -89,13 +109,13 @@ def run(
     names = [node.name for node in spec.nodes]
     if not set(names) <= set(known):
         found = places.find(names)
-        return _group_answers(spec, {**found.errors, **ask(found.places)})
+        return _group_answers(spec, command, {**found.errors, **ask(found.places)})
     seen = ask([known[name] for name in names])
     if moved := [name for name, outcome in seen.items() if _not_reached(outcome)]:
         found = places.find(moved)
         seen |= found.errors
         seen |= ask([place for place in found.places if place.address != known[place.name].address])
-    return _group_answers(spec, seen)
+    return _group_answers(spec, command, seen)
 
 
 def _not_reached(outcome: CommandAnswer | VsmlError) -> bool:
@@ -103,7 +123,7 @@ def _not_reached(outcome: CommandAnswer | VsmlError) -> bool:
     return isinstance(outcome, VsmlError) and outcome.code in {"guest.unreachable", "guest.host-key-changed"}
 
 
-def _group_answers(spec: ClusterSpec, seen: Mapping[str, CommandAnswer | VsmlError]) -> Answered:
+def _group_answers(spec: ClusterSpec, command: GuestCommand, seen: Mapping[str, CommandAnswer | VsmlError]) -> Answered:
     nodes: dict[CommandAnswer, list[str]] = {}
     errors: dict[str, VsmlError] = {}
     for name, outcome in seen.items():
@@ -116,12 +136,14 @@ def _group_answers(spec: ClusterSpec, seen: Mapping[str, CommandAnswer | VsmlErr
         cluster=spec.name,
         groups=tuple(AnswerGroup(nodes=tuple(names), answer=answer) for answer, names in groups),
         errors=errors,
+        as_root=command.as_root,
     )
 
 
-def _run(shell: Shell, command: str, timeout_s: float) -> CommandAnswer:
+def _run(shell: Shell, command: GuestCommand) -> CommandAnswer:
     """Return the command's answer, also when it failed: its status is the last line of what is printed."""
-    answer = shell.run(f"sh -c {shlex.quote(command)}; s=$?; echo; echo $s", timeout_s=timeout_s)
+    text = shlex.quote(command.text)
+    answer = shell.run(f"sh -c {text}; s=$?; echo; echo $s", timeout_s=command.timeout_s, as_root=command.as_root)
     out, _, last = answer.out.removesuffix("\n").rpartition("\n")
     status = parse_integer(last)
     if status is None:
@@ -129,6 +151,6 @@ def _run(shell: Shell, command: str, timeout_s: float) -> CommandAnswer:
             reason="the command printed more than can be kept",
             code="guest.unexpected-output",
             target=shell.name,
-            hint=f"{shlex.quote(command)} > FILE, and look at the file with `vsml ssh {shell.name}`",
+            hint=f"{text} > FILE, and look at the file with `vsml ssh {shell.name}`",
         )
     return CommandAnswer(status, out.removesuffix("\n"), answer.err)

@@ -1,4 +1,4 @@
-"""How a command becomes root's, with nothing but one fixed line on the guest's command line.
+"""How a command becomes root's or the login user's, with nothing but one fixed line on the guest's command line.
 
 What is asked or run travels on standard input, after a line that nobody can guess: whatever stands before it is not for
 us. That is how a password for sudo cannot be run as a command when sudo did not ask for it.
@@ -32,29 +32,35 @@ class Call:
     line: str
     stdin: bytes
     mark: bytes
+    by_sudo: bool
 
 
 def for_script(target: SshTarget, text: str) -> Call:
     """Return the call that runs a script as root."""
-    return _call(target, _SCRIPT, encode_text(text))
+    return _call(target, _SCRIPT, encode_text(text), by_sudo=_needs_sudo(target))
 
 
-def for_command(target: SshTarget, command: str, stdin: Secret | str | None, timeout_s: float) -> Call:
-    """Return the call that runs one command as root with this standard input, and ends it when it takes too long."""
+def for_command(
+    target: SshTarget, command: str, stdin: Secret | str | None, timeout_s: float, *, as_root: bool
+) -> Call:
+    """Return the call that runs one command with this standard input, and ends it when it takes too long."""
     encoded = base64.b64encode(encode_text(command)) + b"\n"
-    return _call(target, _COMMAND.format(seconds=max(1, round(timeout_s))), encoded + encode_text(stdin or ""))
+    then = _COMMAND.format(seconds=max(1, round(timeout_s)))
+    return _call(target, then, encoded + encode_text(stdin or ""), by_sudo=as_root and _needs_sudo(target))
 
 
-def _call(target: SshTarget, then: str, stdin: bytes) -> Call:
+def _call(target: SshTarget, then: str, stdin: bytes, *, by_sudo: bool) -> Call:
     mark = f"vsml-{secrets.token_hex(16)}"
-    words = [*_sudo(target), "sh", "-c", _SKIP.format(mark=mark) + then]
-    password = encode_text(target.sudo_password) + b"\n" if target.user != "root" and target.sudo_password else b""
-    return Call(shlex.join(words), password + mark.encode() + b"\n" + stdin, mark.encode() + b"\n")
+    words = [*(_sudo(target) if by_sudo else ()), "sh", "-c", _SKIP.format(mark=mark) + then]
+    password = encode_text(target.sudo_password) + b"\n" if by_sudo and target.sudo_password else b""
+    return Call(shlex.join(words), password + mark.encode() + b"\n" + stdin, mark.encode() + b"\n", by_sudo)
+
+
+def _needs_sudo(target: SshTarget) -> bool:
+    return target.user != "root"
 
 
 def _sudo(target: SshTarget) -> list[str]:
-    if target.user == "root":
-        return []
     return ["sudo", "-H", *(["-S", "-p", ""] if target.sudo_password else ["-n"]), "--"]
 
 

@@ -58,12 +58,20 @@ def unexpected_output_error(target: SshTarget, what: str, words: str) -> GuestEr
 def not_root(target: SshTarget, words: str) -> GuestError:
     option = "with the password given" if target.sudo_password else "without a password"
     return GuestError(
-        reason=f"user {target.user} cannot become root by sudo {option}"
-        if target.user != "root"
-        else "no command can be run as root",
+        reason=f"user {target.user} cannot become root by sudo {option}",
         code="guest.sudo",
         target=target.name,
         hint=f"{target.by_hand} sudo -v",
+        details=tuple(words.splitlines()),
+    )
+
+
+def no_shell(target: SshTarget, words: str) -> GuestError:
+    return GuestError(
+        reason=f"the login shell of user {target.user} runs no commands",
+        code="guest.no-shell",
+        target=target.name,
+        hint=f"on its console: getent passwd {target.user}; usermod --shell /bin/bash {target.user}",
         details=tuple(words.splitlines()),
     )
 

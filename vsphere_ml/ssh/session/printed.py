@@ -30,8 +30,9 @@ class Printed:
 
     @property
     def last_words(self) -> str:
-        """Return the end of what was printed to standard error, for a person."""
-        return self._buffers[1].decode("utf-8", "replace").strip()[-1000:]
+        """Return the end of what was printed, for a person: to standard error, and before the command began."""
+        parts = (self._buffers[1], b"" if self.begun else self._buffers[0])
+        return "\n".join(filter(None, (part.decode("utf-8", "replace").strip() for part in parts)))[-1000:]
 
     def out(self, data: bytes) -> None:
         if self.begun:

@@ -99,9 +99,11 @@ class SshShell:
         self._log.add("?", ", ".join(f"{name}: {answer.status}" for name, answer in answers.items()))
         return answers
 
-    def run(self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
+    def run(
+        self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0, as_root: bool = True
+    ) -> CommandAnswer:
         """Return what the command said; GuestError `guest.command-failed` when it failed. See `Shell.run`."""
-        answer, last = self._run(command, stdin, timeout_s)
+        answer, last = self._run(command, stdin, timeout_s, as_root=as_root)
         if not answer.ok:
             raise errors.command_error(self._target, self._secrets.hide(command), answer.status, last, self._log.path)
         return answer
@@ -150,7 +152,7 @@ class SshShell:
         return answer.text
 
     def _run(
-        self, command: str, stdin: Secret | str | None, timeout_s: float, *, shown: str = ""
+        self, command: str, stdin: Secret | str | None, timeout_s: float, *, shown: str = "", as_root: bool = True
     ) -> tuple[CommandAnswer, tuple[str, ...]]:
         """Return the answer and the last lines of both outputs; each line goes to the log when it comes."""
         if isinstance(stdin, Secret):
@@ -159,7 +161,7 @@ class SshShell:
         self._log.add("$", shown)
         last: deque[str] = deque(maxlen=LAST_LINES)
         printed = Printed(batch.LIMIT, self._lines("<", last), self._lines("!", last))
-        call = become.for_command(self._target, command, stdin, timeout_s)
+        call = become.for_command(self._target, command, stdin, timeout_s, as_root=as_root)
         with self._busy(shown):
             status = self._execute(call, printed, shown, timeout_s + GRACE_S)
         if status == files.TIMED_OUT and printed.seconds >= timeout_s:
@@ -188,5 +190,6 @@ class SshShell:
         finally:
             printed.end()
         if not printed.begun:
-            raise errors.not_root(self._target, self._secrets.hide(printed.last_words))
+            words = self._secrets.hide(printed.last_words)
+            raise errors.not_root(self._target, words) if call.by_sudo else errors.no_shell(self._target, words)
         return status

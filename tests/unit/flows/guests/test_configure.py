@@ -17,7 +17,7 @@ from vsphere_ml.core.errors import ConfigError, VsmlError
 from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.flows.guests import boot
 from vsphere_ml.flows.guests import guests as of_guests
-from vsphere_ml.flows.guests.command import Answered, KnownPlaces, run
+from vsphere_ml.flows.guests.command import Answered, GuestCommand, KnownPlaces, run
 from vsphere_ml.flows.guests.configure import Configured, GuestPlan, choose_steps, configure
 from vsphere_ml.flows.guests.guests import GuestPhase, StepInputs
 from vsphere_ml.flows.run_context import RunContext
@@ -72,10 +72,10 @@ class Site:
             dry_run=dry_run,
         )
 
-    def run(self, command: str) -> Answered:
+    def run(self, command: str, *, as_root: bool = False) -> Answered:
         return run(
             SPEC,
-            command,
+            GuestCommand(text=command, as_root=as_root),
             self.guests,
             places=KnownPlaces(known=self.known, find=self.find),
             notify_guest=self.heard.append,
@@ -314,6 +314,28 @@ def test_equal_answers_stand_together_and_a_failure_is_an_answer(site: Site, gol
 
 def known(*names: str, address: str = "10.9.9.9") -> dict[str, GuestPlace]:
     return {name: GuestPlace(name=name, address=address, vm="vm-1") for name in names}
+
+
+def test_a_command_runs_as_the_user_who_signs_in_and_as_root_when_asked(site: Site) -> None:
+    answers = [site.run("id -un").groups[0].answer.out, site.run("id -un", as_root=True).groups[0].answer.out]
+    assert answers == ["ubuntu", "root"]
+
+
+@pytest.mark.parametrize(
+    ("words", "as_root", "advised"),
+    [
+        ("E: Could not open lock file - open (13: Permission denied)", False, True),
+        ("dmesg: read kernel buffer failed: Operation not permitted", False, True),
+        ("cat: /nowhere: No such file or directory", False, False),
+        ("Permission denied", True, False),
+    ],
+)
+def test_who_is_refused_for_not_being_root_is_advised_to_use_sudo(
+    site: Site, words: str, *, as_root: bool, advised: bool
+) -> None:
+    seen = site.run(f"echo '{words}' >&2; exit 1", as_root=as_root)
+    assert seen.error is not None
+    assert ("--sudo" in seen.error.hint) is advised
 
 
 def test_a_command_asks_vcenter_for_nothing_when_every_address_is_known(site: Site) -> None:

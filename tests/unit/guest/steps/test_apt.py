@@ -26,8 +26,10 @@ class Updating(Recorder):
     fails: int = 0
     words: str = LOCKED
 
-    def run(self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
-        answer = Recorder.run(self, command, stdin=stdin, timeout_s=timeout_s)
+    def run(
+        self, command: str, *, stdin: Secret | str | None = None, timeout_s: float = 1800.0, as_root: bool = True
+    ) -> CommandAnswer:
+        answer = Recorder.run(self, command, stdin=stdin, timeout_s=timeout_s, as_root=as_root)
         if command.endswith("update") and self.fails:
             self.fails -= 1
             raise GuestError("it ended with status 100", code="guest.command-failed", details=(self.words,))

@@ -9,5 +9,5 @@ SPEC = TransportSpec(
     nccl={"NCCL_IB_DISABLE": "1"},
     carriers=frozenset({SOCKET}),
     link_tool="iperf3",
-    install="vsml run -- apt-get install -y iperf3",
+    install="vsml run --sudo -- apt-get install -y iperf3",
 )

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SOCKET, IB, IB_GPUDIRECT = "NET/Socket", "NET/IB", "NET/IB/GDRDMA"
-INSTALL_PERFTEST = 'vsml run -- apt-get install -y perftest; `vsml configure` with the playbook "roce"'
+INSTALL_PERFTEST = 'vsml run --sudo -- apt-get install -y perftest; `vsml configure` with the playbook "roce"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
