@@ -10,6 +10,7 @@ import typer
 
 from vsphere_ml import __version__
 from vsphere_ml.cli import options
+from vsphere_ml.cli.bench import port
 from vsphere_ml.cli.bench.app import app as bench
 from vsphere_ml.cli.cluster import (
     capacity,
@@ -86,6 +87,7 @@ app.command(rich_help_panel=SITE, short_help="PCIe of the hosts")(topology.topol
 app.command(name="enable-ats", rich_help_panel=SITE, short_help="PCIe ATS on hosts")(enable_ats.enable_ats)
 app.add_typer(rules.app, name="rules", rich_help_panel=SITE, short_help="what fits together")
 app.add_typer(bench, name="bench", rich_help_panel=BENCHMARK, short_help="measure and compare")
+app.command(rich_help_panel=BENCHMARK, short_help="script to Horovod")(port.port)
 app.add_typer(imports.app, name="import", rich_help_panel=EXCHANGE, short_help="other tools' files")
 app.add_typer(export.app, name="export", rich_help_panel=EXCHANGE, short_help="Ansible, Terraform")
 app.add_typer(k8s.app, name="k8s", rich_help_panel=EXCHANGE, short_help="check an MPIJob")

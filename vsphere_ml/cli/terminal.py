@@ -154,7 +154,13 @@ def console(stream: TextIO, settings: GlobalOptions) -> Console:
 
 
 def show(console: Console, renderable: RenderableType) -> None:
-    """Print on this console; without a terminal no line ends in the blanks that fill a table's cells."""
+    """Print on this console; without a terminal no line ends in the blanks that fill a table's cells.
+
+    What is verbatim, such as a diff, keeps its blanks and the length of its lines.
+    """
+    if getattr(renderable, "is_verbatim", False):
+        console.print(renderable, crop=False)
+        return
     if console.file.isatty():
         console.print(renderable)
         return

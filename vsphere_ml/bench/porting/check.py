@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -60,5 +61,5 @@ def incomplete_error(ported: Ported) -> BenchError | None:
         f"{ported.file} is not ported to Horovod: {'step' if len(bad) == 1 else 'steps'} {numbers}",
         code="bench.not-ported",
         target=ported.file,
-        hint="fix what is missing or wrong, then check again",
+        hint=f"`vsml port {shlex.quote(ported.file)}` shows the edits",
     )

@@ -19,15 +19,16 @@ _LEAVES = (ast.Return, ast.Continue, ast.Raise, ast.Break)
 
 def guard(script: Script) -> FoundStep:
     """Return whether every save is guarded so that rank 0 does it, and only rank 0."""
-    steps = [_save(script, call) for call in places.saves(script)]
+    steps = [judge_save(script, call) for call in places.saves(script)]
     if not steps:
         return FoundStep(step=GUARD, state=PortingState.NOT_NEEDED, line=None, message="the script saves no checkpoint")
     order = {PortingState.WRONG: 0, PortingState.MISSING: 1, PortingState.FOUND: 2}
     return min(steps, key=lambda each: (order[each.state], each.line or 0))
 
 
-def _save(script: Script, call: ast.Call) -> FoundStep:
-    who = set(_who(script, call))
+def judge_save(script: Script, call: ast.Call) -> FoundStep:
+    """Return whether a save is reached by rank 0 only; a callback that has a name is, where all lists have it so."""
+    who = set(_who(script, call)) or _who_is_given(script, call)
     if Who.FIRST in who:
         return FoundStep(step=GUARD, state=PortingState.FOUND, line=call.lineno, message="guarded by rank 0")
     if Who.REST in who:
@@ -51,6 +52,17 @@ def _who(script: Script, node: ast.AST) -> Iterator[Who]:
     reached = [set(_here(script, call)) for call in callers]
     if reached:
         yield from set.intersection(*reached)
+
+
+def _who_is_given(script: Script, call: ast.Call) -> set[Who]:
+    """Return who gets a callback by the name it is given."""
+    assigned = script.parents.get(call)
+    match assigned:
+        case ast.Assign(targets=[ast.Name(id=name)]) if script.is_call(call, *places.CALLBACKS):
+            uses = [each for each in ast.walk(script.tree) if isinstance(each, ast.Name) and each.id == name]
+            loads = [set(_who(script, each)) for each in uses if isinstance(each.ctx, ast.Load)]
+            return set.intersection(*loads) if loads else set()
+    return set()
 
 
 def _here(script: Script, node: ast.AST) -> Iterator[Who]:

@@ -17,6 +17,7 @@ _OPTIMIZERS = (
     *("AdamOptimizer", "GradientDescentOptimizer", "MomentumOptimizer", "RMSPropOptimizer", "LAMB", "LARS", "RAdam"),
 )
 _SAVES = (".save", ".save_weights", ".save_model", ".export", ".ModelCheckpoint", ".BackupAndRestore", "torch.save")
+CALLBACKS = (".ModelCheckpoint", "ModelCheckpoint", ".TensorBoard", "TensorBoard", ".CSVLogger", "CSVLogger")
 _SAVED_BY_NAME = ("ModelCheckpoint", "save_model")
 _DATA = (".from_tensor_slices", ".from_tensors", ".from_generator", ".TFRecordDataset", ".DataLoader", "DataLoader")
 # Savers of things that are no checkpoint of the model: NumPy arrays, figures, images, tables.

@@ -29,7 +29,13 @@ _FIT = (
     f"{_KERAS3} Horovod's optimizer and fit average nothing, and say nothing: train in a loop with "
     "hvd.DistributedGradientTape, or take tf-keras and TF_USE_LEGACY_KERAS=1"
 )
+_CALLBACK_FAILS = f"{_KERAS3} this callback fails with AttributeError: broadcast the variables by hand"
 _TAPE_FAILS = f"{_KERAS3} the tape fails on Keras' variables: give it [v.value for v in model.trainable_variables]"
+
+
+def is_keras3_trap(found: FoundStep) -> bool:
+    """Return whether a step is wrong for Keras 3 alone, in a script that trains by `fit`."""
+    return found.state is PortingState.WRONG and found.message in {_FIT, _CALLBACK_FAILS}
 
 
 def wrap(script: Script, *, keras3: bool) -> FoundStep:
@@ -146,5 +152,5 @@ def _by_callback(script: Script, call: ast.Call, *, keras3: bool) -> FoundStep:
     if not any(script.mentions(given, *_CALLBACK) for given in lists):
         return wrong("the callback is given to no fit, so it never runs")
     if keras3:
-        return wrong(f"{_KERAS3} this callback fails with AttributeError: broadcast the variables by hand")
+        return wrong(_CALLBACK_FAILS)
     return FoundStep(step=BROADCAST, state=PortingState.FOUND, line=call.lineno, message=script.name(call.func))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -69,12 +71,30 @@ def write(file: Path, text: str) -> None:
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise ConfigError(
-            f"{file} cannot be written: {error.strerror}",
-            code="file.unwritable",
-            target=str(file),
-            hint="name a file in a folder you may write to",
-        ) from error
+        raise _unwritable_error(file, error) from error
+
+
+def replace(file: Path, content: bytes) -> None:
+    """Write a file, which keeps its mode: all of it, or nothing when the disk is full. Errors as `write`."""
+    file = file.resolve()  # a link stays one
+    half = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        half.write_bytes(content)
+        if file.exists():
+            shutil.copymode(file, half)
+        half.replace(file)
+    except OSError as error:
+        half.unlink(missing_ok=True)
+        raise _unwritable_error(file, error) from error
+
+
+def _unwritable_error(file: Path, error: OSError) -> ConfigError:
+    return ConfigError(
+        f"{file} cannot be written: {error.strerror}",
+        code="file.unwritable",
+        target=str(file),
+        hint="name a file in a folder you may write to",
+    )
 
 
 def modified_time(file: Path) -> str:
