@@ -55,6 +55,7 @@ mount -t tmpfs none /var/tmp
 cat /proc/sys/kernel/random/uuid >/var/tmp/boot_id
 mount --bind /var/tmp/boot_id /proc/sys/kernel/random/boot_id
 mount --bind {ssh} {at}
+mount --bind {hosts} /etc/hosts
 echo made
 exec sleep infinity
 """
@@ -164,6 +165,8 @@ def join(addresses: Mapping[str, str], folder: Path, mbit: int) -> Namespaces:
     ssh = folder / "ssh"
     ssh.write_text(_SSH.format(folder=folder, path=PATH))
     ssh.chmod(0o755)
+    lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in addresses.items())]
+    (folder / "hosts").write_text("\n".join(lines) + "\n")
     nodes = {name: Namespace(name, _hold(name, ssh)) for name in addresses}
     made = Namespaces(nodes)
     try:
@@ -178,7 +181,8 @@ def join(addresses: Mapping[str, str], folder: Path, mbit: int) -> Namespaces:
 
 def _hold(name: str, ssh: Path) -> subprocess.Popen[bytes]:
     """Return the process that keeps a node's namespaces, once they are there."""
-    command = ["unshare", "--net", "--uts", "--mount", "sh", "-ec", _OWN.format(name=name, ssh=ssh, at=SSH)]
+    own = _OWN.format(name=name, ssh=ssh, at=SSH, hosts=ssh.with_name("hosts"))
+    command = ["unshare", "--net", "--uts", "--mount", "sh", "-ec", own]
     holder = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
     assert holder.stdout is not None
     line = holder.stdout.readline()

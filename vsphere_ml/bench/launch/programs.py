@@ -43,5 +43,5 @@ def _program(job: Job, script: Path | None, arguments: tuple[str, ...]) -> tuple
         how = ("--elastic",) if job.least_nodes else ("--until", f"{job.folder}/{STOP}")
         engine = ENGINES[Engine(asked.options.get("engine", Engine.TENSORFLOW))]
         over = ("--backend", str(asked.backend)) if engine.takes_backend else ()
-        return (f"{job.folder}/{engine.program}", *model, *over, *options, *how)
+        return (f"{job.folder}/train.py", "--engine", engine.module, *model, *over, *options, *how)
     return (f"{job.folder}/{asked.workload.value}.py", *options)

@@ -9,20 +9,33 @@ from vsphere_ml.bench.model.launcher_names import LauncherName
 
 
 class Engine(StrEnum):
-    """The framework: TensorFlow averages gradients by Horovod, PyTorch by its own DistributedDataParallel."""
+    """The framework: TensorFlow averages gradients by Horovod, PyTorch by DistributedDataParallel, JAX by XLA."""
 
     TENSORFLOW = "tensorflow"
     PYTORCH = "pytorch"
+    JAX = "jax"
+
+
+class Needs(StrEnum):
+    """What launches need where ranks run."""
+
+    NOTHING = "nothing"
+    PYTHON = "Python"
+    HOROVOD = "Python with Horovod"
+    PYTORCH = "Python with PyTorch"
+    JAX = "Python with JAX"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSpec:
-    """An engine; its program keeps to the rank's contract of `workloads/rank.py`."""
+    """An engine; its module has what `workloads/train.py` asks of one."""
 
     engine: Engine
-    program: str  # a file of `workloads`
+    module: str  # of `workloads`
+    needs: Needs
     launchers: tuple[LauncherName, ...]  # the first is the default
-    takes_backend: bool = False  # its program is told what gradients go over; Horovod knows by itself
+    models: tuple[str, ...] = ()  # that it has; empty: all
+    takes_backend: bool = False  # it is told what gradients go over; Horovod and JAX know by themselves
 
 
 ENGINES = {
@@ -30,14 +43,23 @@ ENGINES = {
     for each in (
         EngineSpec(
             engine=Engine.TENSORFLOW,
-            program="train.py",
+            module="tensorflow_horovod",
+            needs=Needs.HOROVOD,
             launchers=(LauncherName.HOROVODRUN, LauncherName.MPIRUN),
         ),
         EngineSpec(
             engine=Engine.PYTORCH,
-            program="train_torch.py",
-            launchers=(LauncherName.TORCHRUN,),
+            module="pytorch_ddp",
+            needs=Needs.PYTORCH,
+            launchers=(LauncherName.TORCHRUN, LauncherName.SSH),
             takes_backend=True,
+        ),
+        EngineSpec(
+            engine=Engine.JAX,
+            module="jax_spmd",
+            needs=Needs.JAX,
+            launchers=(LauncherName.SSH,),
+            models=("small",),
         ),
     )
 }

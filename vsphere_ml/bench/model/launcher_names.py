@@ -11,6 +11,7 @@ class LauncherName(StrEnum):
     HOROVODRUN = "horovodrun"
     MPIRUN = "mpirun"
     TORCHRUN = "torchrun"
+    SSH = "ssh"
 
 
 class Backend(StrEnum):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.job import Tools
     from vsphere_ml.core.model.guest import CommandAnswer
 
-PACKAGES = ("horovod", "tensorflow", "tensorflow_cpu", "keras", "torch")
+PACKAGES = ("horovod", "tensorflow", "tensorflow_cpu", "keras", "torch", "jax")
 # A container's interpreter knows its packages; where their folders lie differs from image to image.
 ASK_PACKAGES = f"""\
 import importlib.metadata as metadata

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.model.engines import Needs
 from vsphere_ml.bench.model.job import FOLDER, MPICH, OPEN_MPI, RunIn, Runtime
 from vsphere_ml.bench.probe import container as inside
 from vsphere_ml.bench.probe import nccl_tests, perftest, rdma
@@ -54,6 +54,7 @@ class Surveyed:
     node: str
     runtime: bool  # a Python with Horovod
     pytorch: bool = False  # a Python with PyTorch
+    jax: bool = False  # a Python with JAX
     python: str = ""  # where it lies
     versions: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, str] = field(default_factory=dict)  # interface by address
@@ -143,6 +144,7 @@ def read(node: str, seen: Mapping[str, CommandAnswer], rdma_device: str = "") ->
         node=node,
         runtime=seen["python"].ok and "horovod" in packages,
         pytorch=seen["python"].ok and "torch" in packages,
+        jax=seen["python"].ok and "jax" in packages,
         python=seen["where"].text if seen["python"].ok else "",
         versions={name: version for name, version in versions.items() if version},
         addresses={match["address"]: match["name"] for match in _ADDRESS.finditer(seen["addresses"].out)},
@@ -216,15 +218,6 @@ def _address(each: Surveyed, name: str) -> str:
     return next(address for address, interface in each.addresses.items() if interface == name)
 
 
-class Needs(StrEnum):
-    """What launches need where ranks run."""
-
-    NOTHING = "nothing"
-    PYTHON = "Python"
-    HOROVOD = "Python with Horovod"
-    PYTORCH = "Python with PyTorch"
-
-
 def runtime(seen: Sequence[Surveyed], tools: Tools, needs: Needs = Needs.HOROVOD) -> Runtime:
     """Return what the job runs with.
 
@@ -258,6 +251,7 @@ def _meets(each: Surveyed, needs: Needs) -> bool:
         Needs.PYTHON: bool(each.python),
         Needs.HOROVOD: each.runtime,
         Needs.PYTORCH: each.pytorch,
+        Needs.JAX: each.jax,
     }[needs]
 
 

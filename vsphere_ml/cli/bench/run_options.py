@@ -281,7 +281,7 @@ def bench_spec(given: BenchOptions, spec: ClusterSpec, most: int) -> BenchSpec:
     asked, train, script = given.matrix, given.train, given.own.script
     counts = node_counts(",".join(asked.nodes)) if asked.nodes else (most,)
     _check_program(given, min(counts))
-    engine, launcher = choose_engine(asked)
+    engine, launcher = choose_engine(asked, train)
     made = BenchSpec(
         workloads=(Workload.SCRIPT,) if script else tuple(map(Workload, asked.workload or [WorkloadName.TRAIN])),
         nodes=counts,
@@ -308,10 +308,11 @@ def bench_spec(given: BenchOptions, spec: ClusterSpec, most: int) -> BenchSpec:
     return made
 
 
-def choose_engine(asked: MatrixOptions) -> tuple[Engine, LauncherName]:
+def choose_engine(asked: MatrixOptions, train: TrainOptions) -> tuple[Engine, LauncherName]:
     """Return what trains and what starts it; of the one that nobody names, what goes with the other.
 
-    ConfigError `usage` for an engine that the launcher does not start, or that a workload does not run on.
+    ConfigError `usage` for an engine that the launcher does not start, that a workload does not run on, or that has
+    no such model.
     """
     of_launcher = (each.engine for each in ENGINES.values() if asked.launcher in each.launchers)
     engine = asked.engine or next(of_launcher, Engine.TENSORFLOW)
@@ -320,6 +321,10 @@ def choose_engine(asked: MatrixOptions) -> tuple[Engine, LauncherName]:
     if launcher not in launchers:
         raise ConfigError(
             f"{launcher} starts no ranks of {engine}", code="usage", hint=f"--launcher {' or '.join(launchers)}"
+        )
+    if train.model not in (models := ENGINES[engine].models or (train.model,)):
+        raise ConfigError(
+            f"{train.model} is not there for {engine}", code="usage", hint=f"--model {' or '.join(models)}"
         )
     if engine is not Engine.TENSORFLOW and WorkloadName.ALLREDUCE in (asked.workload or ()):
         raise ConfigError(

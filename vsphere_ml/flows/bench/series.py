@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Protocol
 from vsphere_ml.bench.analysis.metric import metric
 from vsphere_ml.bench.launch import matrix
 from vsphere_ml.bench.launch.events import Launching, LaunchSkipped, Measured, Planning, PrecisionReached
+from vsphere_ml.bench.launch.launchers import find_script_needs
 from vsphere_ml.bench.launch.matrix import is_same_configuration
-from vsphere_ml.bench.model.launcher_names import LauncherName
+from vsphere_ml.bench.model.engines import ENGINES, Needs
 from vsphere_ml.bench.model.record import Cluster, Outcome, Workload
 from vsphere_ml.bench.probe import link_tools, survey
 from vsphere_ml.bench.probe.machines import machines
@@ -355,10 +356,10 @@ def _choose_places(places: Sequence[GuestPlace], asked: Benchmark) -> tuple[Gues
     return tuple(places[:wanted])
 
 
-def _needs(spec: BenchSpec) -> survey.Needs:
+def _needs(spec: BenchSpec) -> Needs:
     """Return the most that any workload of the wish needs; ranks of nccl-tests are started by a script of ours."""
     if set(spec.workloads) <= {Workload.LINK}:
-        return survey.Needs.NOTHING
+        return Needs.NOTHING
     if set(spec.workloads) <= {Workload.LINK, Workload.NCCL}:
-        return survey.Needs.PYTHON
-    return survey.Needs.PYTORCH if spec.launcher == LauncherName.TORCHRUN else survey.Needs.HOROVOD
+        return Needs.PYTHON
+    return find_script_needs(spec.launcher) if Workload.SCRIPT in spec.workloads else ENGINES[spec.engine].needs

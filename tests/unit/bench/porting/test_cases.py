@@ -66,5 +66,5 @@ def test_what_a_script_does_about_a_step_is_told_with_its_line(case: dict[str, A
 
 
 def test_the_workload_that_ships_passes_its_own_check() -> None:
-    workload = Path(__file__).parents[4] / "vsphere_ml" / "bench" / "workloads" / "train.py"
+    workload = Path(__file__).parents[4] / "vsphere_ml" / "bench" / "workloads" / "tensorflow_horovod.py"
     assert check(workload.read_bytes(), "train.py").is_complete

@@ -255,6 +255,8 @@ def test_a_variable_that_is_none_or_is_not_the_users(
         ("--nccl-sizes 8", "is not of the form 8:1G"),
         ("--engine pytorch --launcher mpirun", "mpirun starts no ranks of pytorch"),
         ("--engine tensorflow --launcher torchrun", "torchrun starts no ranks of tensorflow"),
+        ("--engine jax --launcher mpirun", "mpirun starts no ranks of jax"),
+        ("--engine jax --model resnet50", "resnet50 is not there for jax"),
         ("--launcher torchrun --workload allreduce", "`allreduce` is measured with Horovod"),
         ("--launcher torchrun --backend mpi", "torchrun starts no ranks over mpi"),
         ("--engine pytorch --min-nodes 1", "torchrun over gloo is not elastic"),

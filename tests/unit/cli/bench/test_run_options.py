@@ -9,7 +9,7 @@ import pytest
 
 from vsphere_ml.bench.model.engines import Engine
 from vsphere_ml.bench.model.launcher_names import LauncherName
-from vsphere_ml.cli.bench.run_options import MatrixOptions, ScriptOptions, choose_engine
+from vsphere_ml.cli.bench.run_options import MatrixOptions, ScriptOptions, TrainOptions, choose_engine
 from vsphere_ml.core.errors import ConfigError
 
 
@@ -36,9 +36,11 @@ def test_a_script_without_an_end_is_refused(tmp_path: Path) -> None:
         (None, LauncherName.TORCHRUN, (Engine.PYTORCH, LauncherName.TORCHRUN)),
         (Engine.PYTORCH, None, (Engine.PYTORCH, LauncherName.TORCHRUN)),
         (Engine.TENSORFLOW, LauncherName.MPIRUN, (Engine.TENSORFLOW, LauncherName.MPIRUN)),
+        (Engine.JAX, None, (Engine.JAX, LauncherName.SSH)),
+        (None, LauncherName.SSH, (Engine.PYTORCH, LauncherName.SSH)),
     ],
 )
 def test_engine_and_launcher_are_chosen_to_fit_each_other(
     engine: Engine | None, launcher: LauncherName | None, chosen: tuple[Engine, LauncherName]
 ) -> None:
-    assert choose_engine(MatrixOptions(engine=engine, launcher=launcher)) == chosen
+    assert choose_engine(MatrixOptions(engine=engine, launcher=launcher), TrainOptions()) == chosen

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.launch.launchers import horovodrun, mpich, openmpi, torchrun
+from vsphere_ml.bench.launch.launchers import horovodrun, mpich, openmpi, ssh, torchrun
 from vsphere_ml.bench.launch.launchers.launcher import environment, files
 from vsphere_ml.bench.model.launcher_names import Backend
 from vsphere_ml.core.errors import ConfigError, NotPossible
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from vsphere_ml.bench.launch.launchers.launcher import Launcher
+    from vsphere_ml.bench.model.engines import Needs
     from vsphere_ml.bench.model.job import Job
 
-LAUNCHERS = (horovodrun.OVER_GLOO, horovodrun.OVER_MPI, openmpi.MPIRUN, mpich.MPIRUN, torchrun.TORCHRUN)
+LAUNCHERS = (horovodrun.OVER_GLOO, horovodrun.OVER_MPI, openmpi.MPIRUN, mpich.MPIRUN, torchrun.TORCHRUN, ssh.SSH)
 _NAME_MPI = 'name one: [guest] settings = { mpirun = "/opt/openmpi/bin/mpirun" }'
 
 
@@ -72,6 +73,11 @@ def find_gpu_backend(launcher: str) -> Backend | None:
     Horovod uses NCCL for what lies in GPUs' memory by itself, whatever its controllers talk over.
     """
     return next((each.on_gpus for each in LAUNCHERS if each.name == launcher), None)
+
+
+def find_script_needs(launcher: str) -> Needs:
+    """Return what a program of one's own needs where this launcher starts it."""
+    return next(each.script_needs for each in LAUNCHERS if each.name == launcher)
 
 
 def choose_backend(launcher: str, backend: Backend | None, *, elastic: bool = False) -> Backend:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.model.engines import Needs
 from vsphere_ml.bench.model.job import MARK, PATH, RunIn
 from vsphere_ml.bench.model.record import Workload
 from vsphere_ml.core.nodes.container import NAME
@@ -51,6 +52,7 @@ class Launcher:
     variables: Callable[[Job], Mapping[str, str]]
     mpi: tuple[str, ...] = ()  # one of these is needed
     elastic: bool = False
+    script_needs: Needs = Needs.HOROVOD  # what a program of one's own is run with
     on_gpus: Backend | None = None  # that ranks talk over where each has a GPU, unless another is asked for
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.launch.launchers.launcher import Launcher, environment
+from vsphere_ml.bench.launch.launchers.launcher import Launcher
+from vsphere_ml.bench.launch.launchers.ssh import gloo_interface, start_by_ssh
+from vsphere_ml.bench.model.engines import Needs
 from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
 
 if TYPE_CHECKING:
@@ -16,21 +18,14 @@ if TYPE_CHECKING:
 
 
 def _torchrun(job: Job) -> tuple[str, ...]:
-    exported = ",".join(sorted({**environment(job), **_variables(job), **job.variables}))
-    nodes = ",".join(node.address for node in job.nodes)
-    each = (job.runtime.python, f"{job.folder}/torchrun.py", "--folder", job.folder, "--nodes", nodes)
-    return (*each, "--ranks-per-node", str(job.slots), "--export", exported, "--", *job.command)
-
-
-def _variables(job: Job) -> dict[str, str]:
-    """Return Gloo's interface; without it, Gloo takes the one that the node's own name leads to."""
-    return {"GLOO_SOCKET_IFNAME": job.interface}
+    return start_by_ssh(job, "--torchrun")
 
 
 TORCHRUN = Launcher(
     name=LauncherName.TORCHRUN,
     backends=(Backend.GLOO, Backend.NCCL),
     on_gpus=Backend.NCCL,
+    script_needs=Needs.PYTORCH,
     command=_torchrun,
-    variables=_variables,
+    variables=gloo_interface,
 )

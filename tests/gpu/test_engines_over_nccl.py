@@ -1,4 +1,4 @@
-"""`vsml bench --engine pytorch` on a real GPU: NCCL between two nodes that are namespaces of this machine.
+"""`vsml bench` with PyTorch and JAX on a real GPU: NCCL between two nodes that are namespaces of this machine.
 
     make test-gpu VSML_GPU_PYTHON=/opt/torch/bin/python3
 
@@ -24,7 +24,7 @@ from tests.fakes.site import FakeVCenter
 from tests.gpu import namespaces
 from tests.unit.flows.acting import provision
 from vsphere_ml.bench.launch.matrix import BenchSpec
-from vsphere_ml.bench.model.engines import Engine
+from vsphere_ml.bench.model.engines import ENGINES, Engine
 from vsphere_ml.bench.model.job import Tools
 from vsphere_ml.bench.model.launcher_names import LauncherName
 from vsphere_ml.bench.model.record import Outcome, Run, Workload
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 BACKEND = os.environ.get("VSML_GPU_BACKEND", "nccl")
 PYTHON = os.environ.get("VSML_GPU_PYTHON") or sys.executable  # that ranks run with
 MBIT = 1000
+MODULES = {Engine.PYTORCH: "torch", Engine.JAX: "jax"}
 ADDRESSES = {"node-1": "10.0.0.11", "node-2": "10.0.0.12"}
 TRAIN = BenchSpec(
     workloads=(Workload.TRAIN,),
@@ -65,12 +66,16 @@ dist.destroy_process_group()
 """
 
 
+def has_package(name: str) -> bool:
+    return subprocess.run([PYTHON, "-c", f"import {name}"], capture_output=True, check=False).returncode == 0
+
+
 def reason_to_skip() -> str:
     if BACKEND == "nccl" and shutil.which("nvidia-smi") is None:
         return skips.GPU
     if os.geteuid() != 0:
         return "lab guests need root, for network namespaces and mounts"
-    if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode:
+    if not has_package("torch"):
         return f"{PYTHON} has no PyTorch"
     return f"{missing} is not there" if (missing := namespaces.missing_program()) else ""
 
@@ -136,8 +141,19 @@ def verdicts(run: Run) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("gradients", ["fp32", "fp16"])
-def test_two_nodes_train_and_the_record_proves_place_sync_and_path(pair: Pair, gradients: str) -> None:
-    run = only_run(pair.bench(gradients, replace(TRAIN, gradients=(gradients,))))
+@pytest.mark.parametrize("engine", [Engine.PYTORCH, Engine.JAX])
+def test_two_nodes_train_and_the_record_proves_place_sync_and_path(pair: Pair, engine: Engine, gradients: str) -> None:
+    if not has_package(MODULES[engine]):
+        pytest.skip(f"{PYTHON} has no {MODULES[engine]}")
+    # Both ranks share a GPU, of which JAX takes three quarters at its start.
+    spec = replace(
+        TRAIN,
+        engine=engine,
+        launcher=ENGINES[engine].launchers[0],
+        gradients=(gradients,),
+        variables={"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
+    )
+    run = only_run(pair.bench(f"{engine}-{gradients}", spec))
     assert verdicts(run) == {"placement": "yes", "in_sync": "yes", "path": "yes", "clean": "yes"}, run.proofs
     assert run.configuration.backend == BACKEND
     assert [(each.rank, each.node) for each in run.placement] == [(0, "node-1"), (1, "node-2")]

@@ -1,9 +1,10 @@
-"""Starts `torchrun` on every node of a job, by the job's own `ssh`, and ends with the first that fails.
+"""Starts the ranks of a job on its nodes, by the job's own `ssh`, and ends with the first that fails.
 
-Runs in the first guest with the interpreter there (Python 3.9 and newer); the first node's torchrun is a child of its
-own. torchrun gives each rank its place: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT.
+Runs in the first guest with the interpreter there (Python 3.9 and newer); what runs on the first node is a child of its
+own. Each rank is given its place by RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT; with `--torchrun` there
+is a `torchrun` on each node that does so.
 
-    torchrun.py --folder FOLDER --nodes 10.0.0.11,10.0.0.12 --ranks-per-node 1 --export HOME,PATH -- PROGRAM ARGUMENTS
+    by_ssh.py --folder FOLDER --nodes 10.0.0.11,10.0.0.12 --ranks-per-node 1 --export HOME,PATH -- PROGRAM ARGUMENTS
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ import subprocess
 import sys
 import time
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 POLL_S = 0.2
 GRACE_S = 10  # for ranks to end once one has failed
@@ -26,25 +31,39 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--folder", required=True, help="of the job, the same on all nodes")
     parser.add_argument("--nodes", required=True, help="addresses, this node's first")
-    parser.add_argument("--ranks-per-node", required=True)
+    parser.add_argument("--ranks-per-node", required=True, type=int)
     parser.add_argument("--export", default="", help="names of variables that ranks get")
+    parser.add_argument("--torchrun", action="store_true", help="one torchrun a node starts its ranks")
     parser.add_argument("program", nargs="+", help="what each rank executes")
     given = parser.parse_args()
     nodes, port = given.nodes.split(","), free_port()
+    commands = torchruns(nodes, port, given) if given.torchrun else ranks(nodes, port, given)
     started = [
-        subprocess.Popen(on_node(number, node, torchrun(number, nodes, port, given), given))  # noqa: S603 - our own words
-        for number, node in enumerate(nodes)
+        subprocess.Popen(on_node(number, nodes[number], command, given))  # noqa: S603 - our own words
+        for number, command in commands
     ]
     for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(each, lambda number, _frame: end_all(started, number))
     return wait_all(started)
 
 
-def torchrun(number: int, nodes: list[str], port: int, given: argparse.Namespace) -> list[str]:
-    at = ["--nnodes", str(len(nodes)), "--node_rank", str(number), "--nproc_per_node", given.ranks_per_node]
+def ranks(nodes: list[str], port: int, given: argparse.Namespace) -> Iterator[tuple[int, list[str]]]:
+    """Yield each rank's command, and the number of its node; a node's ranks follow each other."""
+    size = len(nodes) * given.ranks_per_node
+    alike = [f"WORLD_SIZE={size}", f"MASTER_ADDR={nodes[0]}", f"MASTER_PORT={port}"]
+    for rank in range(size):
+        number, local = divmod(rank, given.ranks_per_node)
+        yield number, ["env", f"RANK={rank}", f"LOCAL_RANK={local}", *alike, *given.program]
+
+
+def torchruns(nodes: list[str], port: int, given: argparse.Namespace) -> Iterator[tuple[int, list[str]]]:
+    """Yield each node's torchrun, and the node's number."""
     meet = ["--master_addr", nodes[0], "--master_port", str(port)]
     logs = ["--log_dir", f"{given.folder}/torchrun", *of_old_torch()]
-    return [sys.executable, "-m", "torch.distributed.run", *at, *meet, *logs, "--no_python", *given.program]
+    for number in range(len(nodes)):
+        at = ["--nnodes", str(len(nodes)), "--node_rank", str(number), "--nproc_per_node", str(given.ranks_per_node)]
+        torchrun = [sys.executable, "-m", "torch.distributed.run", *at, *meet, *logs, "--no_python"]
+        yield number, [*torchrun, *given.program]
 
 
 def of_old_torch() -> list[str]:
