@@ -13,7 +13,7 @@ parser.add_argument("--rate", type=float, default=0.01)
 parser.add_argument("--out", default="tf_loop.weights.h5")
 args = parser.parse_args()
 
-tf.random.set_seed(1)
+tf.keras.utils.set_random_seed(1)
 made = np.random.default_rng(1)
 features = made.normal(size=(args.samples, 16)).astype("float32")
 labels = (features.sum(axis=1) > 0).astype("int64")

@@ -161,14 +161,14 @@ def wrap_torch(editor: ScriptEditor) -> None:
 
 
 def broadcast_torch(editor: ScriptEditor) -> None:
-    """Broadcast the model and the optimizer as soon as both are there."""
+    """Broadcast the model as soon as the optimizer is there, which has no state yet.
+
+    To broadcast what is not there, Horovod 0.28.1 makes a step with gradients of zero: Adam would count one too many.
+    """
     optimizer = torch_steps(editor).optimizer
-    name, model = _torch_names(editor, optimizer)
-    lines = [
-        f"{editor.hvd}.broadcast_parameters({model}.state_dict(), root_rank=0)",
-        f"{editor.hvd}.broadcast_optimizer_state({name}, root_rank=0)",
-    ]
-    editor.insert_after(editor.statement(optimizer), lines, BROADCAST)
+    _, model = _torch_names(editor, optimizer)
+    line = f"{editor.hvd}.broadcast_parameters({model}.state_dict(), root_rank=0)"
+    editor.insert_after(editor.statement(optimizer), [line], BROADCAST)
 
 
 def _torch_names(editor: ScriptEditor, optimizer: ast.Call) -> tuple[str, str]:
