@@ -43,6 +43,15 @@ class PortedScript:
     def is_unchanged(self) -> bool:
         return self.before == self.after
 
+    @property
+    def shape(self) -> TrainingShape:
+        return training_shape(parse(self.before, self.file), self.file)
+
+    @property
+    def takes_tf_keras(self) -> bool:
+        """Whether it trains with Keras 2 beside a TensorFlow that brings Keras 3."""
+        return b"TF_USE_LEGACY_KERAS" in self.after
+
 
 def port(content: bytes, file: str, *, keras: int = NEWEST_KERAS) -> PortedScript:
     """Return the script with every step that it misses. Errors as `check`, and those of `training_shape`.
