@@ -105,6 +105,9 @@ def predict(
             "--measured-gbytes", min=0.001, metavar="GB", help="A bandwidth in GB/s to hold against the link."
         ),
     ] = None,
+    path: Annotated[
+        str, typer.Option("--path", metavar="NAME", help="Time over one path: nvlink3, pcie4, 100gbe; or all.")
+    ] = "",
 ) -> Answer:
     """Compute what exchanging gradients costs: all-reduce time, bounds of efficiency, hours of a training run.
 
@@ -115,10 +118,12 @@ def predict(
     """
     from vsphere_ml.bench.predict import predict as flow
     from vsphere_ml.bench.predict.arguments import check_finite, node_counts
+    from vsphere_ml.bench.predict.data_paths import cross, find_paths
     from vsphere_ml.cli.views.bench import predict as view
 
     check_finite(measured_gbytes)
     model = link.model()
     made = flow.predict(job.training(), model, node_counts(nodes))
     measured = None if measured_gbytes is None else flow.share(measured_gbytes * 1e9, model)
-    return Answer(text=view.text(made, measured), data=view.data(made, measured))
+    crossings = cross(made.size_bytes, find_paths(path)) if path else ()
+    return Answer(text=view.text(made, measured, crossings), data=view.data(made, measured, crossings))

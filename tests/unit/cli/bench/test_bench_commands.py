@@ -77,6 +77,11 @@ def test_what_is_no_number_is_never_counted_with(
     assert (status, answers["errors"][0]["code"]) == (2, "usage")
 
 
+def test_every_path_from_a_gpus_memory_outward_is_listed(capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
+    assert run(["bench", "predict", "--model", "bert-large", "--nodes", "2", "--path", "all"]) == 0
+    golden(capsys.readouterr().out)
+
+
 def test_bert_large_is_predicted_as_corrected(capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
     arguments = ("predict", "--parameters", "340e6", "--link-gbit", "25", "--iterations", "3000000")
     status, answers = answer(capsys, *arguments)

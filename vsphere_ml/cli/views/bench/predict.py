@@ -11,28 +11,30 @@ from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
 
+    from vsphere_ml.bench.predict.data_paths import Crossing
     from vsphere_ml.bench.predict.predict import Exchange, Prediction, UsedShare
 
 
-def text(made: Prediction, measured: UsedShare | None) -> Group:
-    """Return the prediction, a line a number of nodes."""
-    return Group(*_parts(made, measured))
+def text(made: Prediction, measured: UsedShare | None, crossings: Sequence[Crossing] = ()) -> Group:
+    """Return the prediction, a line a number of nodes, and a line a path."""
+    return Group(*_parts(made, measured, crossings))
 
 
-def data(made: Prediction, measured: UsedShare | None) -> dict[str, Any]:
+def data(made: Prediction, measured: UsedShare | None, crossings: Sequence[Crossing] = ()) -> dict[str, Any]:
     """Return the prediction's fields, and what follows from them."""
     rates = {
         "line_bytes_per_s": made.link.line_bytes_per_s,
         "usable_bytes_per_s": made.link.usable_bytes_per_s,
     }
-    return {**plain_value(made), **rates, "measured": plain_value(measured)}
+    paths = [plain_value(each) for each in crossings]
+    return {**plain_value(made), **rates, "measured": plain_value(measured), "paths": paths}
 
 
-def _parts(made: Prediction, measured: UsedShare | None) -> Iterator[RenderableType]:
+def _parts(made: Prediction, measured: UsedShare | None, crossings: Sequence[Crossing]) -> Iterator[RenderableType]:
     yield line((_link(made), "bold"))
     job = made.job
     yield line(f"{job.parameters:,} parameters as {job.gradients}: {figures.amount(made.size_bytes)} exchanged a step")
@@ -48,7 +50,15 @@ def _parts(made: Prediction, measured: UsedShare | None) -> Iterator[RenderableT
             f"{figures.bandwidth(measured.bytes_per_s)} is {figures.percent(measured.of_line)} of line rate, "
             f"{figures.percent(measured.of_usable)} of what headers leave"
         )
+    if crossings:
+        yield line("each path once, by its maker's figure, without protocol or latency:")
+        yield table(("PATH", "WHAT", "ONE DIRECTION", "GRADIENTS IN", "SOURCE"), map(_crossing_row, crossings))
     yield line(("computed from sizes; nothing was measured", "dim"))
+
+
+def _crossing_row(each: Crossing) -> tuple[str, ...]:
+    path = each.path
+    return (path.name, path.about, figures.bandwidth(path.bytes_per_s), figures.seconds(each.seconds), path.source)
 
 
 def _link(made: Prediction) -> str:
