@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vsphere_ml.bench.model.transports import Transport
+from vsphere_ml.bench.predict.gpu_memory import Optimizer, TrainingMath
 from vsphere_ml.cli.bench.run_options import Gradients
 from vsphere_ml.cli.options import command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 if TYPE_CHECKING:
+    from vsphere_ml.bench.predict.gpu_memory import MemoryNeed
     from vsphere_ml.bench.predict.predict import LinkModel, TrainingModel
 
 
@@ -92,6 +94,34 @@ class LinkOptions:
         )
 
 
+@option_group
+class MemoryOptions:
+    """Whether it fits a vGPU."""
+
+    vgpu: Annotated[
+        str, typer.Option("--vgpu", metavar="PROFILE", help="Say whether a rank fits this vGPU, such as A100-40C.")
+    ] = ""
+    optimizer: Annotated[Optimizer, typer.Option(help="Optimizer, for what it keeps in GPU memory.")] = (
+        Optimizer.MOMENTUM
+    )
+    math: Annotated[TrainingMath, typer.Option(help="Computing in fp32, or in mixed precision.")] = TrainingMath.FP32
+    activation_mbytes: Annotated[
+        float | None,
+        typer.Option("--activation-mbytes", min=0, metavar="MB", help="Activations of one rank's step, in MB."),
+    ] = None
+
+    def need(self, parameters: int) -> MemoryNeed | None:
+        """Return what a rank needs, where a vGPU is named; ConfigError `bench.no-profile` for an unknown one."""
+        from vsphere_ml.bench.predict.arguments import check_finite
+        from vsphere_ml.bench.predict.gpu_memory import find_need
+
+        check_finite(self.activation_mbytes)
+        if not self.vgpu:
+            return None
+        activations = None if self.activation_mbytes is None else round(self.activation_mbytes * 1e6)
+        return find_need(parameters, self.vgpu, self.optimizer, self.math, activations)
+
+
 @command
 def predict(
     _terminal: Terminal,
@@ -99,6 +129,7 @@ def predict(
     job: ModelOptions,
     nodes: Annotated[str, typer.Option(metavar="N,...", help="Numbers of nodes, such as 2,4,8 or 1-4.")] = "2,3,4,8,16",
     link: LinkOptions,
+    memory: MemoryOptions,
     measured_gbytes: Annotated[
         float | None,
         typer.Option(
@@ -126,4 +157,5 @@ def predict(
     made = flow.predict(job.training(), model, node_counts(nodes))
     measured = None if measured_gbytes is None else flow.share(measured_gbytes * 1e9, model)
     crossings = cross(made.size_bytes, find_paths(path)) if path else ()
-    return Answer(text=view.text(made, measured, crossings), data=view.data(made, measured, crossings))
+    needed = memory.need(made.job.parameters)
+    return Answer(text=view.text(made, measured, crossings, needed), data=view.data(made, measured, crossings, needed))

@@ -82,6 +82,14 @@ def test_every_path_from_a_gpus_memory_outward_is_listed(capsys: pytest.CaptureF
     golden(capsys.readouterr().out)
 
 
+def test_what_a_rank_keeps_is_held_against_its_vgpu(capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
+    arguments = ("predict", "--model", "bert-large", "--nodes", "2", "--vgpu", "A100-5C", "--optimizer", "adam")
+    assert run(["bench", *arguments]) == 0
+    golden(capsys.readouterr().out)
+    status, answers = answer(capsys, *arguments, "--activation-mbytes", "1000")
+    assert (status, answers["data"]["memory"]["fits"]) == (0, False)
+
+
 def test_bert_large_is_predicted_as_corrected(capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
     arguments = ("predict", "--parameters", "340e6", "--link-gbit", "25", "--iterations", "3000000")
     status, answers = answer(capsys, *arguments)

@@ -16,22 +16,36 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from vsphere_ml.bench.predict.data_paths import Crossing
+    from vsphere_ml.bench.predict.gpu_memory import MemoryNeed
     from vsphere_ml.bench.predict.predict import Exchange, Prediction, UsedShare
 
 
-def text(made: Prediction, measured: UsedShare | None, crossings: Sequence[Crossing] = ()) -> Group:
+def text(
+    made: Prediction,
+    measured: UsedShare | None,
+    crossings: Sequence[Crossing] = (),
+    needed: MemoryNeed | None = None,
+) -> Group:
     """Return the prediction, a line a number of nodes, and a line a path."""
-    return Group(*_parts(made, measured, crossings))
+    return Group(
+        *_parts(made, measured, crossings), *_memory(needed), line(("computed from sizes; nothing was measured", "dim"))
+    )
 
 
-def data(made: Prediction, measured: UsedShare | None, crossings: Sequence[Crossing] = ()) -> dict[str, Any]:
+def data(
+    made: Prediction,
+    measured: UsedShare | None,
+    crossings: Sequence[Crossing] = (),
+    needed: MemoryNeed | None = None,
+) -> dict[str, Any]:
     """Return the prediction's fields, and what follows from them."""
     rates = {
         "line_bytes_per_s": made.link.line_bytes_per_s,
         "usable_bytes_per_s": made.link.usable_bytes_per_s,
     }
     paths = [plain_value(each) for each in crossings]
-    return {**plain_value(made), **rates, "measured": plain_value(measured), "paths": paths}
+    memory = None if needed is None else {**plain_value(needed), "total": needed.total, "fits": needed.fits}
+    return {**plain_value(made), **rates, "measured": plain_value(measured), "paths": paths, "memory": memory}
 
 
 def _parts(made: Prediction, measured: UsedShare | None, crossings: Sequence[Crossing]) -> Iterator[RenderableType]:
@@ -53,7 +67,25 @@ def _parts(made: Prediction, measured: UsedShare | None, crossings: Sequence[Cro
     if crossings:
         yield line("each path once, by its maker's figure, without protocol or latency:")
         yield table(("PATH", "WHAT", "ONE DIRECTION", "GRADIENTS IN", "SOURCE"), map(_crossing_row, crossings))
-    yield line(("computed from sizes; nothing was measured", "dim"))
+
+
+_FITS = {
+    True: ("fits", "green"),
+    False: ("does not fit", "red"),
+    None: ("fits unless activations take the rest", "yellow"),
+}
+
+
+def _memory(needed: MemoryNeed | None) -> Iterator[RenderableType]:
+    if needed is None:
+        return
+    parts = {"weights": needed.weights, "gradients": needed.gradients, "optimizer": needed.optimizer}
+    if needed.activations is not None:
+        parts["activations"] = needed.activations
+    each = ", ".join(f"{name} {figures.amount(size)}" for name, size in parts.items())
+    total = figures.amount(needed.total)
+    yield line(f"{needed.profile} has {figures.amount(needed.framebuffer)}; a rank keeps {total}: {each}")
+    yield line(_FITS[needed.fits], "; what libraries and workspaces take is not counted")
 
 
 def _crossing_row(each: Crossing) -> tuple[str, ...]:
