@@ -30,6 +30,15 @@ def parameter_count(model: str | None, parameters: float | None) -> int:
     return round(parameters) if parameters is not None else known_model(model or "").parameters
 
 
+def sample_count(epochs: int | None, samples: int | None) -> int | None:
+    """Return how many samples a training run sees. Raises ConfigError when one of both is not said."""
+    if epochs is None and samples is None:
+        return None
+    if epochs is None or samples is None:
+        raise _usage("--epochs and --samples go together")
+    return epochs * samples
+
+
 def collective(name: str) -> str:
     """Return the name of a collective, `_perf` left out; empty where none is named. Raises ConfigError else."""
     text = name.removesuffix("_perf").replace("-", "_")

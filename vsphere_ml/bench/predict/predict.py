@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from vsphere_ml.bench.model.transports import Transport  # noqa: TC001 - a field's type is read by views
@@ -41,6 +42,17 @@ class TrainingModel:
     iterations: int | None = None  # in the whole training run
     flops: float | None = None  # what one rank's device sustains
     flops_per_sample: float | None = None
+    batch: int | None = None  # samples of a rank and step
+    samples: int | None = None  # that the whole training run sees: epochs times the data's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTime:
+    """How long a training run of so many samples takes, in hours."""
+
+    steps: int
+    at_floor: float  # exchange after each step's computing
+    at_ceiling: float  # behind computing, as far as it is long enough
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +67,7 @@ class Exchange:
     ceiling: float | None
     hours: float | None  # of all iterations, flat ring, nothing hidden
     turning_batch: float | None  # per rank
+    run_time: RunTime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +118,17 @@ def _exchange(job: TrainingModel, model: LinkModel, size: int, nodes: int) -> Ex
         ceiling=made.ceiling if known else None,
         hours=_hours(made.ring_s, job.iterations),
         turning_batch=turning,
+        run_time=_run_time(job, shape, made.floor, made.ceiling),
     )
+
+
+def _run_time(job: TrainingModel, shape: LaunchShape, floor: float, ceiling: float) -> RunTime | None:
+    """Return the time of all steps; None where samples, batch or the time of a step are not known."""
+    if job.samples is None or job.batch is None or job.base_step_s is None:
+        return None
+    steps = math.ceil(job.samples / (shape.ranks * job.batch))
+    hours = steps * job.base_step_s / 3600
+    return RunTime(steps=steps, at_floor=hours / floor, at_ceiling=hours / ceiling)
 
 
 def jumbo_gain(transport: Transport, mtu_bytes: int) -> float | None:

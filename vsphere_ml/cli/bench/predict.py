@@ -44,10 +44,16 @@ class ModelOptions:
         typer.Option("--flops-per-sample", min=1, metavar="N", help="FLOP of a sample, both passes."),
     ] = None
     iterations: Annotated[int | None, typer.Option(min=1, metavar="N", help="Steps of the whole training run.")] = None
+    epochs: Annotated[
+        int | None, typer.Option(min=1, max=10**6, metavar="N", help="Epochs of the run, of --samples each.")
+    ] = None
+    samples: Annotated[
+        int | None, typer.Option(min=1, max=10**15, metavar="N", help="Samples of the training data.")
+    ] = None
 
     def training(self) -> TrainingModel:
         """Return the training run."""
-        from vsphere_ml.bench.predict.arguments import base_step_s, check_finite, parameter_count
+        from vsphere_ml.bench.predict.arguments import base_step_s, check_finite, parameter_count, sample_count
         from vsphere_ml.bench.predict.predict import TrainingModel
 
         check_finite(self.parameters, self.step_ms, self.flops, self.flops_per_sample)
@@ -60,6 +66,8 @@ class ModelOptions:
             iterations=self.iterations,
             flops=self.flops,
             flops_per_sample=self.flops_per_sample,
+            batch=self.batch,
+            samples=sample_count(self.epochs, self.samples),
         )
 
 

@@ -27,6 +27,29 @@ def test_bert_large_on_25_gigabit() -> None:
     assert made.limit_hours == pytest.approx(725.3, abs=0.05)
 
 
+def test_ninety_epochs_of_imagenet_take_as_long_as_their_steps() -> None:
+    job = TrainingModel(parameters=25_600_000, base_step_s=0.36, batch=256, samples=90 * 1_281_167)
+    alone, two = predict(job, GBIT_25, (1, 2)).exchanges
+    assert alone.run_time is not None
+    assert two.run_time is not None
+    assert (alone.run_time.steps, two.run_time.steps) == (450_411, 225_206)
+    assert alone.run_time.at_floor == pytest.approx(45.04, abs=0.01)  # 450,411 steps of 0.36 s
+    assert two.floor is not None
+    assert two.run_time.at_floor == pytest.approx(22.52 / two.floor, abs=0.01)
+    assert two.run_time.at_ceiling <= two.run_time.at_floor
+
+
+def test_without_a_step_time_no_hours_are_told() -> None:
+    (only,) = predict(TrainingModel(parameters=1000, batch=1, samples=1000), GBIT_25, (2,)).exchanges
+    assert only.run_time is None
+
+
+def test_epochs_without_samples_are_refused() -> None:
+    with pytest.raises(ConfigError) as refused:
+        arguments.sample_count(90, None)
+    assert refused.value.code == "usage"
+
+
 def test_fp16_gradients_halve_it() -> None:
     half = predict(TrainingModel(parameters=BERT_LARGE, gradients="fp16"), GBIT_25, (2,))
     assert ms(half.exchanges[0].line_s) == 217.6

@@ -111,6 +111,8 @@ def _titles(made: Prediction) -> tuple[str, ...]:
         titles.append("HOURS OF EXCHANGE")
     if made.exchanges[0].turning_batch is not None:
         titles.append("NETWORK-BOUND BELOW BATCH")
+    if made.exchanges[0].run_time is not None:
+        titles += ["STEPS", "HOURS AT FLOOR", "AT CEILING"]
     return tuple(titles)
 
 
@@ -122,6 +124,9 @@ def _row(each: Exchange) -> tuple[str, ...]:
         cells.append(f"{each.hours:,.1f}")
     if each.turning_batch is not None:
         cells.append(figures.number(each.turning_batch))
+    if each.run_time is not None:
+        hours = (each.run_time.at_floor, each.run_time.at_ceiling)
+        cells += [f"{each.run_time.steps:,}", *(f"{hour:,.1f}" for hour in hours)]
     return tuple(cells)
 
 
