@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +16,7 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 if TYPE_CHECKING:
     from vsphere_ml.bench.predict.gpu_memory import MemoryNeed
     from vsphere_ml.bench.predict.predict import LinkModel, TrainingModel
+    from vsphere_ml.bench.predict.roofline import Roofline
 
 
 @option_group
@@ -147,6 +149,13 @@ def predict(
     path: Annotated[
         str, typer.Option("--path", metavar="NAME", help="Time over one path: nvlink3, pcie4, 100gbe; or all.")
     ] = "",
+    roofline: Annotated[
+        str,
+        typer.Option("--roofline", metavar="GPU", help="Roofline of this GPU: v100, a100-40, a100-80-sxm, h100-sxm."),
+    ] = "",
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Draw the roofline on an HTML page.")
+    ] = None,
 ) -> Answer:
     """Compute what exchanging gradients costs: all-reduce time, bounds of efficiency, hours of a training run.
 
@@ -158,6 +167,7 @@ def predict(
     from vsphere_ml.bench.predict import predict as flow
     from vsphere_ml.bench.predict.arguments import check_finite, node_counts
     from vsphere_ml.bench.predict.data_paths import cross, find_paths
+    from vsphere_ml.bench.predict.roofline import find_roofline
     from vsphere_ml.cli.views.bench import predict as view
 
     check_finite(measured_gbytes)
@@ -166,4 +176,19 @@ def predict(
     measured = None if measured_gbytes is None else flow.share(measured_gbytes * 1e9, model)
     crossings = cross(made.size_bytes, find_paths(path)) if path else ()
     needed = memory.need(made.job.parameters)
-    return Answer(text=view.text(made, measured, crossings, needed), data=view.data(made, measured, crossings, needed))
+    roof = find_roofline(roofline, memory.math, made) if roofline else None
+    if html is not None:
+        _draw(roof, html)
+    shown = view.Extras(crossings=crossings, memory=needed, roofline=roof)
+    return Answer(text=view.text(made, measured, shown), data=view.data(made, measured, shown))
+
+
+def _draw(roof: Roofline | None, html: Path) -> None:
+    """Write the page; ConfigError `usage` when nothing is to be drawn."""
+    from vsphere_ml.bench.report.roofline_page import page
+    from vsphere_ml.cli.bench.files import write
+    from vsphere_ml.core.errors import ConfigError
+
+    if roof is None:
+        raise ConfigError("--html draws a roofline, and none is asked for", code="usage", hint="--roofline a100-40")
+    write(html, page(roof))

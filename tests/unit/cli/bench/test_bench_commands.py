@@ -82,6 +82,24 @@ def test_every_path_from_a_gpus_memory_outward_is_listed(capsys: pytest.CaptureF
     golden(capsys.readouterr().out)
 
 
+ROOFLINE = "predict --model bert-large --nodes 2,4 --batch 32 --flops-per-sample 5e11 --math mixed --roofline a100-40"
+
+
+def test_a_roofline_is_told_and_drawn(capsys: pytest.CaptureFixture[str], golden: Golden, tmp_path: Path) -> None:
+    file = tmp_path / "roofline.html"
+    assert run(["bench", *ROOFLINE.split(), "--html", str(file)]) == 0
+    golden(capsys.readouterr().out)
+    page = file.read_text()
+    assert page.count("<svg") == 2  # for screens and for telephones
+    assert page.count("<circle") == 2 * (2 + 2)  # in each two ridges and two numbers of nodes
+    assert "<script" not in page
+
+
+def test_a_page_without_a_roofline_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    status, answers = answer(capsys, "predict", "--model", "bert-large", "--html", str(tmp_path / "page.html"))
+    assert (status, answers["errors"][0]["code"], [*tmp_path.iterdir()]) == (2, "usage", [])
+
+
 def test_what_a_rank_keeps_is_held_against_its_vgpu(capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
     arguments = ("predict", "--model", "bert-large", "--nodes", "2", "--vgpu", "A100-5C", "--optimizer", "adam")
     assert run(["bench", *arguments]) == 0

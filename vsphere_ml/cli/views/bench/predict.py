@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
@@ -18,34 +19,50 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.predict.data_paths import Crossing
     from vsphere_ml.bench.predict.gpu_memory import MemoryNeed
     from vsphere_ml.bench.predict.predict import Exchange, Prediction, UsedShare
+    from vsphere_ml.bench.predict.roofline import Roofline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extras:
+    """What a prediction tells where it is asked for."""
+
+    crossings: Sequence[Crossing] = ()
+    memory: MemoryNeed | None = None
+    roofline: Roofline | None = None
 
 
 def text(
     made: Prediction,
     measured: UsedShare | None,
-    crossings: Sequence[Crossing] = (),
-    needed: MemoryNeed | None = None,
+    extras: Extras | None = None,
 ) -> Group:
-    """Return the prediction, a line a number of nodes, and a line a path."""
+    """Return the prediction, a line a number of nodes, and what else was asked for."""
+    shown = extras or Extras()
     return Group(
-        *_parts(made, measured, crossings), *_memory(needed), line(("computed from sizes; nothing was measured", "dim"))
+        *_parts(made, measured, shown.crossings),
+        *_memory(shown.memory),
+        *_roofline(shown.roofline),
+        line(("computed from sizes; nothing was measured", "dim")),
     )
 
 
 def data(
     made: Prediction,
     measured: UsedShare | None,
-    crossings: Sequence[Crossing] = (),
-    needed: MemoryNeed | None = None,
+    extras: Extras | None = None,
 ) -> dict[str, Any]:
     """Return the prediction's fields, and what follows from them."""
+    shown = extras or Extras()
     rates = {
         "line_bytes_per_s": made.link.line_bytes_per_s,
         "usable_bytes_per_s": made.link.usable_bytes_per_s,
     }
-    paths = [plain_value(each) for each in crossings]
-    memory = None if needed is None else {**plain_value(needed), "total": needed.total, "fits": needed.fits}
-    return {**plain_value(made), **rates, "measured": plain_value(measured), "paths": paths, "memory": memory}
+    paths = [plain_value(each) for each in shown.crossings]
+    need, roof = shown.memory, shown.roofline
+    memory = None if need is None else {**plain_value(need), "total": need.total, "fits": need.fits}
+    ridges = {} if roof is None else {"memory_ridge": roof.memory_ridge, "network_ridge": roof.network_ridge}
+    more = {"paths": paths, "memory": memory, "roofline": None if roof is None else {**plain_value(roof), **ridges}}
+    return {**plain_value(made), **rates, "measured": plain_value(measured), **more}
 
 
 def _parts(made: Prediction, measured: UsedShare | None, crossings: Sequence[Crossing]) -> Iterator[RenderableType]:
@@ -69,6 +86,7 @@ def _parts(made: Prediction, measured: UsedShare | None, crossings: Sequence[Cro
         yield table(("PATH", "WHAT", "ONE DIRECTION", "GRADIENTS IN", "SOURCE"), map(_crossing_row, crossings))
 
 
+_TERA = 1e12
 _FITS = {
     True: ("fits", "green"),
     False: ("does not fit", "red"),
@@ -86,6 +104,27 @@ def _memory(needed: MemoryNeed | None) -> Iterator[RenderableType]:
     total = figures.amount(needed.total)
     yield line(f"{needed.profile} has {figures.amount(needed.framebuffer)}; a rank keeps {total}: {each}")
     yield line(_FITS[needed.fits], "; what libraries and workspaces take is not counted")
+
+
+def _roofline(roof: Roofline | None) -> Iterator[RenderableType]:
+    if roof is None:
+        return
+    peak = f"{roof.peak / _TERA:,.1f} TFLOP/s"
+    ridges = (figures.number(roof.memory_ridge), figures.number(roof.network_ridge))
+    yield line(
+        f"{roof.gpu}, {roof.math}: {peak}; it waits below {ridges[0]} FLOP for each byte of its memory, "
+        f"below {ridges[1]} for each byte to other nodes"
+    )
+    rows = (
+        (
+            str(each.nodes),
+            figures.number(each.intensity),
+            f"{each.attained / _TERA:,.1f} TFLOP/s",
+            figures.percent(each.attained / roof.peak),
+        )
+        for each in roof.points
+    )
+    yield table(("NODES", "FLOP/BYTE", "AT MOST", "OF PEAK"), rows)
 
 
 def _crossing_row(each: Crossing) -> tuple[str, ...]:
