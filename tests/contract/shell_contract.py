@@ -172,6 +172,20 @@ class ShellContract:
             shell.put(tmp_path / "absent", f"{place}/x")
         assert caught.value.code == "file.unreadable"
 
+    def test_a_file_of_the_guests_is_copied_here(self, shell: Shell, place: str, tmp_path: Path) -> None:
+        path = f"{place}/it's here"
+        shell.write(path, "content\n" * 9000, mode=0o600)
+        shell.get(path, tmp_path / "local")
+        assert (tmp_path / "local").read_text() == "content\n" * 9000
+        assert [each.name for each in tmp_path.iterdir() if "local" in each.name] == ["local"]
+
+    def test_a_file_that_the_guest_does_not_have_leaves_nothing_here(
+        self, shell: Shell, place: str, tmp_path: Path
+    ) -> None:
+        error = failure(shell.get, f"{place}/absent", tmp_path / "local")
+        assert (error.code, error.target) == ("guest.file-unreadable", "node-1")
+        assert not [each for each in tmp_path.iterdir() if "local" in each.name]
+
     def test_after_a_reboot_it_answers_with_another_boot_id(self, shell: Shell) -> None:
         before = said(shell, BOOT_ID)
         shell.reboot(300)

@@ -108,6 +108,12 @@ class FakeGuest:
         self.history.append(f"put {path}")
         self._place(path, File(data.decode("utf-8", "replace"), mode))
 
+    def get(self, path: str, local: Path) -> None:
+        self._reach(f"get {path}")
+        if path not in self.files:
+            raise GuestError(reason=f"{path} could not be read", code="guest.file-unreadable", target=self.name)
+        local.write_text(self.files[path].text)
+
     def reboot(self, deadline_s: float = 900.0) -> None:
         """Come back as a machine does: only what is configured to be there at boot is there."""
         self._reach("reboot")

@@ -92,6 +92,9 @@ class Namespace:
     def put(self, local: Path, path: str, *, mode: int = 0o644) -> None:
         self.write(path, local.read_text(encoding="utf-8"), mode=mode)
 
+    def get(self, path: str, local: Path) -> None:
+        local.write_text(self.run(f"cat {path}").out, encoding="utf-8")
+
     def reboot(self, deadline_s: float = 900.0) -> None:
         raise NotImplementedError(deadline_s)
 

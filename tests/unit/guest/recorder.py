@@ -53,5 +53,8 @@ class Recorder:
     def put(self, local: Path, path: str, *, mode: int = 0o644) -> None:
         self.told.append(f"put {local} {path}")
 
+    def get(self, path: str, local: Path) -> None:
+        self.told.append(f"get {path} {local}")
+
     def reboot(self, deadline_s: float = 900.0) -> None:
         self.told.append("reboot")

@@ -55,6 +55,9 @@ class Lamps:
     def put(self, local: Path, path: str, *, mode: int = 0o644) -> None:
         raise AssertionError(path)
 
+    def get(self, path: str, local: Path) -> None:
+        raise AssertionError(path)
+
     def reboot(self, deadline_s: float = 900.0) -> None:
         self.history.append("reboot")
         self.reboots += 1

@@ -102,6 +102,10 @@ class Shell(Probe, Protocol):
         """Copy a local file to the guest."""
         ...
 
+    def get(self, path: str, local: Path) -> None:
+        """Copy a file of the guest's to this machine, entire or not at all; GuestError `guest.file-unreadable`."""
+        ...
+
     def reboot(self, deadline_s: float = 900.0) -> None:
         """Reboot and return when the guest answers again with another boot id."""
         ...

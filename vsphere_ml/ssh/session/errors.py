@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 from typing import TYPE_CHECKING
 
@@ -82,6 +83,16 @@ def not_written(target: SshTarget, path: str, last: tuple[str, ...]) -> GuestErr
         code="guest.file-not-written",
         target=target.name,
         hint=f"{target.by_hand} 'df -h; mount | grep ro,'",
+        details=last,
+    )
+
+
+def not_read(target: SshTarget, path: str, last: tuple[str, ...]) -> GuestError:
+    return GuestError(
+        reason=f"{path} could not be read: {last[-1] if last else 'no reason given'}",
+        code="guest.file-unreadable",
+        target=target.name,
+        hint=f"{target.by_hand} sudo ls -l {shlex.quote(path)}",
         details=last,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import paramiko
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vsphere_ml.ssh.session.target import SshTarget
 
 WRITE_S = 300.0
+COPY_S = 3600.0
 ROOT = "root:root"
 TIMED_OUT = 124  # timeout(1)'s status
 
@@ -78,6 +79,49 @@ def send(connection: fabric.Connection, target: SshTarget, local: Path, staged: 
         if not connection.is_connected:
             raise errors.cut(target, f"copy {local}") from error
         raise errors.not_written(target, staged, (f"copying {local}: {error}",)) from error
+
+
+def copy(path: str, user: str) -> str:
+    """Return the script that prints the name of a file that the user may read: of this one, or of a copy for it."""
+    begin = f"set -e\npath={shlex.quote(path)}\n"
+    if user == "root":
+        return f'{begin}[ -f "$path" ] || {{ cat -- "$path"; exit 1; }}\nprintf %s "$path"\n'
+    return (
+        f"{begin}new=$(mktemp /var/tmp/vsml.XXXXXXXX)\ntrap 'rm -f -- \"$new\"' EXIT\n"
+        f'cat -- "$path" >"$new"\nchown -- {shlex.quote(user)} "$new"\ntrap - EXIT\nprintf %s "$new"\n'
+    )
+
+
+def receive(connection: fabric.Connection, target: SshTarget, path: str, local: Path) -> None:
+    """Fill a local file by SFTP, at once or not at all."""
+    part = local.with_name(f".{local.name}.part")
+    try:
+        with _new_file(part) as file:
+            try:
+                sftp = connection.sftp()
+                sftp.get_channel().settimeout(WRITE_S)
+                sftp.getfo(path, file)
+            except TimeoutError as error:
+                raise errors.timeout_error(target, f"copy {path}", WRITE_S) from error
+            except (paramiko.SSHException, OSError, EOFError) as error:
+                if not connection.is_connected:
+                    raise errors.cut(target, f"copy {path}") from error
+                raise errors.not_read(target, path, (f"copying it to {local}: {error}",)) from error
+        part.replace(local)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _new_file(path: Path) -> BinaryIO:
+    try:
+        return path.open("wb")
+    except OSError as error:
+        raise ConfigError(
+            f"cannot write {path.parent}: {error.strerror}",
+            code="file.unwritable",
+            target=str(path.parent),
+            hint=f"ls -ld {shlex.quote(str(path.parent))}",
+        ) from error
 
 
 def size_of(local: Path) -> int:

@@ -130,6 +130,19 @@ class SshShell:
         if not answer.ok:
             raise errors.not_written(self._target, path, last)
 
+    def get(self, path: str, local: Path) -> None:
+        """Copy a file of the guest's to this machine. See `Shell.get`."""
+        answer, last = self._run(files.copy(path, self._target.user), None, files.COPY_S, shown=f"get {path}")
+        if not answer.ok:
+            raise errors.not_read(self._target, path, last)
+        try:
+            with self._busy(f"get {path}"):
+                files.receive(self.open(), self._target, answer.text, local)
+        finally:
+            if answer.text != path:
+                with suppress(GuestError):  # the first error is the one to tell
+                    self._run(f"rm -f -- {shlex.quote(answer.text)}", None, files.WRITE_S)
+
     def reboot(self, deadline_s: float = 900.0) -> None:
         """Reboot and return when the guest answers with another boot id. See `Shell.reboot`."""
         with self._busy("reboot"):
