@@ -28,6 +28,7 @@ from vsphere_ml.cli.cluster import (
 from vsphere_ml.cli.commands import App, Root, keep_named_commands
 from vsphere_ml.cli.guests import configure, ssh, ssh_config, verify
 from vsphere_ml.cli.guests import run as run_command
+from vsphere_ml.cli.jobs.app import app as job
 from vsphere_ml.cli.kubernetes import lint as k8s
 from vsphere_ml.cli.lab import lab, lab_hosts
 from vsphere_ml.cli.options import callback
@@ -81,6 +82,7 @@ app.command(rich_help_panel=GUESTS, short_help="check every guest")(verify.verif
 app.command(rich_help_panel=GUESTS, short_help="run on all nodes")(run_command.run)
 app.command(rich_help_panel=GUESTS, short_help="sign in to a node")(ssh.ssh)
 app.command(name="ssh-config", rich_help_panel=GUESTS, short_help="for ssh and rsync")(ssh_config.ssh_config)
+app.add_typer(job, name="job", rich_help_panel=GUESTS, short_help="run your training")
 app.command(rich_help_panel=SITE, short_help="hosts, GPUs, NICs")(inventory.inventory)
 app.command(rich_help_panel=SITE, short_help="vGPUs that are free")(profiles.profiles)
 app.command(rich_help_panel=SITE, short_help="PCIe of the hosts")(topology.topology)

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.job import FOLDER, MARK, PATH, SCRIPT, STOP, RunIn
+from vsphere_ml.bench.model.job import FOLDER, MARK, PATH, SCRIPT, STOP, USER_MARK, RunIn
 from vsphere_ml.core.errors import BenchError
 from vsphere_ml.core.nodes.container import NAME
 from vsphere_ml.core.units import parse_integer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from vsphere_ml.bench.launch.launchers import Launch
     from vsphere_ml.bench.model.job import Job
@@ -30,6 +30,7 @@ OUTPUTS = ("job.out", "job.err")
 NOTHING_PRINTED: Mapping[str, int] = {}
 KILLS = 10  # times, a second apart, that what does not end is killed
 RUN_S = 120.0  # for a command that a guest which answers has done in a second
+GRACE_S = 1  # for a benchmark's processes to end when they are asked to
 KILL_S = 15  # after its limit, before a job that does not end is killed
 POLL_S = 10  # between two looks of a job at whether it was forgotten
 FORGOTTEN_MIN = 3  # a job ends itself when nobody has looked after it for so many minutes
@@ -91,25 +92,37 @@ for file in job.out job.err; do
     tail -c {half} $file
 done
 """
-_RANKS = f"{MARK}|HOROVOD_RANK|OMPI_COMM_WORLD_RANK|PMI_RANK|TORCHELASTIC_RUN_ID"
+_RANKS = f"{MARK}|{USER_MARK}|HOROVOD_RANK|OMPI_COMM_WORLD_RANK|PMI_RANK|TORCHELASTIC_RUN_ID"
 _MARKED = f"""\
 for file in $(grep -lzE '^({_RANKS})=' /proc/[0-9]*/environ 2>/dev/null); do
     pid=${{file#/proc/}} pid=${{pid%/environ}}
     command=$(tr '\\0\\t\\n' '   ' <"/proc/$pid/cmdline" 2>/dev/null | cut -c1-200)
     [ -n "$command" ] || continue
-    mark=$(tr '\\0' '\\n' <"$file" 2>/dev/null | sed -n 's/^{MARK}=//p' | head -n 1)
-    printf '%s\\t%s\\t%s\\n' "$pid" "$mark" "$command"
+    marks=$(tr '\\0' '\\n' <"$file" 2>/dev/null)
+    mark=$(printf '%s\\n' "$marks" | sed -n 's/^{MARK}=//p' | head -n 1)
+    job=$(printf '%s\\n' "$marks" | sed -n 's/^{USER_MARK}=//p' | head -n 1)
+    printf '%s\\t%s\\t%s\\t%s\\n' "$pid" "$mark" "$job" "$command"
 done
+"""
+
+
+# Returns as soon as all have ended.
+_END = """\
+kill -TERM {pids} 2>/dev/null
+i=0
+any() {{ for pid in {pids}; do kill -0 $pid 2>/dev/null && return 0; done; return 1; }}
+while [ $i -lt $((2 * {grace})) ] && any; do sleep 0.5; i=$((i + 1)); done
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaleProcess:
-    """A process of a distributed job. `run_id` is empty when vsml did not start it."""
+    """A process of a distributed job. `run_id` is empty when no benchmark started it."""
 
     pid: int
     run_id: str
     command: str
+    job_id: str = ""  # of the user's job that it belongs to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +146,12 @@ class JobProgress:
 def find_stale_processes(shell: Probe) -> tuple[StaleProcess, ...]:
     """Return the processes of distributed jobs in the guest."""
     lines = shell.ask({"marked": _MARKED})["marked"].out.splitlines()
-    rows = (line.split("\t", 2) for line in lines)
-    return tuple(StaleProcess(pid=int(row[0]), run_id=row[1], command=row[2]) for row in rows if len(row) == 3)  # noqa: PLR2004
+    rows = (line.split("\t", 3) for line in lines)
+    return tuple(
+        StaleProcess(pid=int(row[0]), run_id=row[1], job_id=row[2], command=row[3])
+        for row in rows
+        if len(row) == 4  # noqa: PLR2004
+    )
 
 
 def stop_processes(shell: Shell) -> tuple[StaleProcess, ...]:
@@ -142,18 +159,29 @@ def stop_processes(shell: Shell) -> tuple[StaleProcess, ...]:
 
     BenchError `bench.stale-processes` when some go on.
     """
-    there = left = _ours(shell)
+    return end_processes(shell, lambda each: bool(each.run_id))
+
+
+def end_processes(
+    shell: Shell, is_meant: Callable[[StaleProcess], bool], grace_s: int = GRACE_S
+) -> tuple[StaleProcess, ...]:
+    """End the processes that are meant, after so many seconds by force, and return those that were there."""
+
+    def find() -> tuple[StaleProcess, ...]:
+        return tuple(each for each in find_stale_processes(shell) if is_meant(each))
+
+    there = left = find()
     if not there:
         return ()
-    shell.run(f"kill -TERM {_pids(there)} 2>/dev/null; sleep 1", timeout_s=60)
+    shell.run(_END.format(pids=_pids(there), grace=grace_s), timeout_s=grace_s + 60)
     # Again and again: what a killed parent had just started is found only then, and a busy guest takes its time.
     for _ in range(KILLS):
-        left = _ours(shell)
+        left = find()
         if not left:
             return there
         shell.run(f"kill -KILL {_pids(left)} 2>/dev/null; sleep 1", timeout_s=60)
     raise BenchError(
-        f"{shell.name}: {len(left)} processes of a benchmark cannot be ended",
+        f"{shell.name}: {len(left)} processes cannot be ended",
         code="bench.stale-processes",
         target=shell.name,
         hint=f"vsml ssh {shell.name} -- ps -fp {_pids(left).replace(' ', ',')}",
@@ -161,21 +189,21 @@ def stop_processes(shell: Shell) -> tuple[StaleProcess, ...]:
     )
 
 
-def _ours(shell: Probe) -> tuple[StaleProcess, ...]:
-    return tuple(each for each in find_stale_processes(shell) if each.run_id)
-
-
 def _pids(processes: Sequence[StaleProcess]) -> str:
     return " ".join(str(each.pid) for each in processes)
 
 
 def foreign_ranks_error(node: str, processes: Sequence[StaleProcess]) -> BenchError:
-    """Return the error for ranks in a guest that somebody else started: vsml does not end them, and cannot measure."""
+    """Return the error for ranks in a guest that no benchmark started: vsml does not end them, and cannot measure."""
+    jobs = sorted({each.job_id for each in processes} - {""})
+    whose = (
+        f"of the job {', '.join(jobs)} run there" if jobs else "of a distributed job run there that vsml did not start"
+    )
     return BenchError(
-        f"{node}: {len(processes)} processes of a distributed job run there that vsml did not start",
+        f"{node}: {len(processes)} processes {whose}",
         code="bench.foreign-job",
         target=node,
-        hint="wait for its end, or end it",
+        hint=f"wait for its end, or: vsml job stop {jobs[0]}" if jobs else "wait for its end, or end it",
         details=tuple(f"{each.pid}: {each.command}" for each in processes),
     )
 
@@ -190,16 +218,19 @@ def busy_guest_error(node: str, run_id: str) -> BenchError:
     )
 
 
-def lay_out(shell: Shell, job: Job, how: Launch, script: Path | None = None) -> None:
-    """Bring what every node needs: the folder, which is the job's user's alone, scripts, the launcher's files."""
+def lay_out(shell: Shell, job: Job, how: Launch, script: Path | None = None, workloads: str = "[a-z]*.py") -> None:
+    """Bring what every node needs: the folder, which is the job's user's alone, scripts, the launcher's files.
+
+    `workloads` is a pattern of those of our scripts that the job may start.
+    """
     user = shlex.quote(job.runtime.user)
     owner = f"{job.runtime.user}:"
     shell.run(
-        f"install -d -m 755 {FOLDER} && rm -rf {job.folder} && "
+        f"install -d -m 755 {' '.join(dict.fromkeys((FOLDER, job.root)))} && rm -rf {job.folder} && "
         f'install -d -m 700 -o {user} -g "$(id -gn {user})" {job.folder} {job.folder}/bin',
         timeout_s=RUN_S,
     )
-    for each in sorted(WORKLOADS.glob("[a-z]*.py")):
+    for each in sorted(WORKLOADS.glob(workloads)):
         shell.write(f"{job.folder}/{each.name}", each.read_text(encoding="utf-8"), owner=owner)
     if script is not None:
         shell.put(script, f"{job.folder}/{SCRIPT}/{script.name}")
@@ -225,7 +256,7 @@ def start(shell: Shell, job: Job, how: Launch) -> int:
     )
     shell.write(f"{job.folder}/job.sh", script, mode=0o700, owner=f"{job.runtime.user}:")
     own = shlex.join(("env", "-i", f"PATH={PATH}", f"{MARK}={job.run_id}", "sh", f"{job.folder}/job.sh"))
-    text = shell.run(f"setsid {_enter_command(job)} {own} </dev/null >/dev/null 2>&1 & echo $!", timeout_s=RUN_S).text
+    text = shell.run(f"setsid {enter_command(job)} {own} </dev/null >/dev/null 2>&1 & echo $!", timeout_s=RUN_S).text
     if parse_integer(text) is None:
         raise BenchError(
             f"{shell.name}: the benchmark could not be started",
@@ -236,7 +267,7 @@ def start(shell: Shell, job: Job, how: Launch) -> int:
     return int(text)
 
 
-def _enter_command(job: Job) -> str:
+def enter_command(job: Job) -> str:
     """Return what brings a command to where ranks run, as their user."""
     if job.runtime.within is RunIn.CONTAINER:
         return f"docker exec {NAME}"
@@ -287,7 +318,7 @@ def refresh_files(shell: Shell, job: Job) -> None:
 
 def collect(shell: Probe, job: Job) -> str:
     """Return all the lines that ranks in this guest have left."""
-    return _read_all_output(shell, f"cat {job.folder}/rank-*.jsonl 2>/dev/null")
+    return read_all_output(shell, f"cat {job.folder}/rank-*.jsonl 2>/dev/null")
 
 
 def logs(shell: Probe, job: Job) -> str:
@@ -298,7 +329,7 @@ def logs(shell: Probe, job: Job) -> str:
 
 def result(shell: Probe, job: Job, name: str) -> str:
     """Return a file that the job's program wrote into its folder; empty when it wrote none."""
-    return _read_all_output(shell, f"cat {job.folder}/{name} 2>/dev/null")
+    return read_all_output(shell, f"cat {job.folder}/{name} 2>/dev/null")
 
 
 def end(shell: Shell, job: Job) -> None:
@@ -307,7 +338,7 @@ def end(shell: Shell, job: Job) -> None:
     shell.run(f"rm -rf {job.folder}", timeout_s=RUN_S)
 
 
-def _read_all_output(shell: Probe, command: str) -> str:
+def read_all_output(shell: Probe, command: str) -> str:
     parts: list[str] = []
     while True:
         offset = sum(len(part.encode()) for part in parts)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 FOLDER = SHARED
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 MARK = "VSML_BENCH_RUN"  # the variable that every process of a launch carries
+USER_MARK = "VSML_JOB_RUN"  # of a job of the user's, which no benchmark ends
 STOP = "stop"  # the file by which a job is asked to come to its end
 SCRIPT = "script"  # the folder of the user's own program
 OPEN_MPI, MPICH = "Open MPI", "MPICH"
@@ -78,6 +79,9 @@ class Job:
     least_nodes: int = 0  # elastic: the job goes on while so many are left; 0: it fails when one is lost
     variables: Mapping[str, str] = field(default_factory=dict)
     node_variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by node, what is not alike in all
+    mark: str = MARK
+    root: str = FOLDER  # the folder of all runs
+    work_folder: str = ""  # where ranks are started, each line of theirs with its rank; empty: as the launcher does it
 
     @property
     def ranks(self) -> int:
@@ -85,11 +89,12 @@ class Job:
 
     @property
     def folder(self) -> str:
-        return f"{FOLDER}/{self.run_id}"
+        return f"{self.root}/{self.run_id}"
 
     @property
     def command(self) -> tuple[str, ...]:
         """Return what each rank executes: it tells its place, and becomes the program."""
         python = self.runtime.python
-        report = (python, f"{self.folder}/rank.py", "--folder", self.folder, "--interface", self.interface, "--")
-        return (*report, *self.program)
+        report = (python, f"{self.folder}/rank.py", "--folder", self.folder, "--interface", self.interface)
+        own = ("--work-folder", self.work_folder) if self.work_folder else ()
+        return (*report, *own, "--", *self.program)

@@ -17,8 +17,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import BinaryIO
 
 # Who started us: horovodrun over Gloo, Open MPI, MPICH and its relatives, torchrun.
 RANK = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK")
@@ -35,6 +37,9 @@ CLOCKS = {
     "throttle": "clocks_throttle_reasons.active",
     "ecc": "ecc.mode.current",
 }
+NOT_FOUND = 127  # as shells say that there is no such program
+PIPE_S = 5.0  # for the last lines, which a process that was left may keep from ending
+CHUNK = 1 << 16
 WORD = 4  # bytes: InfiniBand's port counters count words
 
 
@@ -42,6 +47,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--folder", required=True, help="where rank-N.jsonl is written")
     parser.add_argument("--interface", default="", help="the interface that ranks talk over")
+    parser.add_argument("--work-folder", help="where the program is started; each line it prints gets its rank")
     parser.add_argument("program", nargs="+", help="the program and its arguments")
     given = parser.parse_args()
     rank = number(RANK)
@@ -50,10 +56,18 @@ def main() -> int:
     before, prioritized, began = sent_by_device(), sent_by_priority(), cpu_counters()
     # MPICH's launcher talks to the program by a descriptor that PMI_FD names: it must stay open.
     env = {**of_node(Path(given.folder)), **os.environ, "VSML_BENCH_FILE": str(file)}
-    program = subprocess.Popen(given.program, env=env, close_fds=False)  # noqa: S603 - that is what it is for
+    how = {"cwd": given.work_folder, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} if given.work_folder else {}
+    try:
+        program = subprocess.Popen(given.program, env=env, close_fds=False, **how)  # noqa: S603 - that is what it is for
+    except OSError as error:
+        sys.stderr.write(f"[{rank}] {given.program[0]}: {error.strerror}\n")
+        return NOT_FOUND
+    threads = pass_on_lines(program, f"[{rank}] ".encode()) if given.work_folder else []
     for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(each, lambda number, _frame: program.send_signal(number))
     seen = watch_program(program, file if number(LOCAL_RANK) == 0 else None)
+    for thread in threads:
+        thread.join(PIPE_S)
     if number(LOCAL_RANK) == 0:
         report(file, {"kind": "contention", **contention(began, cpu_counters())})
         report(file, {"kind": "priorities", "ports": priority_differences(prioritized, sent_by_priority())})
@@ -65,6 +79,32 @@ def of_node(folder: Path) -> dict[str, str]:
     """The variables in which nodes differ, such as the names of their adapters."""
     file = folder / "node.json"
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+
+def pass_on_lines(program: subprocess.Popen[bytes], prefix: bytes) -> list[threading.Thread]:
+    """Pass on what the program prints, each line with this before it."""
+    pairs = ((program.stdout, 1), (program.stderr, 2))
+    threads = [threading.Thread(target=pass_on, args=(source, to, prefix), daemon=True) for source, to in pairs]
+    for each in threads:
+        each.start()
+    return threads
+
+
+def pass_on(source: BinaryIO, to: int, prefix: bytes) -> None:
+    """Write whole lines as soon as they are there. What progress bars write over is a line each time."""
+    rest = last = b""
+    while True:
+        data = os.read(source.fileno(), CHUNK)
+        new = data[1:] if last == b"\r" and data.startswith(b"\n") else data
+        *ended, rest = re.split(rb"\r?\n|\r", rest + new)
+        if not data and rest:
+            ended.append(rest)
+        text = b"".join(prefix + line + b"\n" for line in ended)
+        while text:
+            text = text[os.write(to, text) :]
+        if not data:
+            return
+        last = data[-1:]
 
 
 def end_like(status: int) -> int:

@@ -296,7 +296,7 @@ def bench_spec(given: BenchOptions, spec: ClusterSpec, most: int) -> BenchSpec:
         batch=train.batch,
         repeats=given.repeat.repeats or default_launches(script),
         within=asked.within,
-        variables=_variables(given.settings.variable or ()),
+        variables=read_variables(given.settings.variable or (), MARK),
         options={
             Workload.TRAIN: train.options(),
             Workload.SCRIPT: given.own.options(),
@@ -377,10 +377,11 @@ def _check_program(given: BenchOptions, smallest: int) -> None:
         )
 
 
-def _variables(given: Sequence[str]) -> dict[str, str]:
+def read_variables(given: Sequence[str], mark: str) -> dict[str, str]:
+    """Return `--env` options by name; ConfigError `usage` for what is none, and for the mark of processes."""
     pairs = [each.partition("=") for each in given]
     for entire, (name, equals, _) in zip(given, pairs, strict=True):
-        if not equals or not _NAME.fullmatch(name) or name == MARK:
+        if not equals or not _NAME.fullmatch(name) or name == mark:
             raise ConfigError(f"--env {entire}", code="usage", hint="--env NCCL_ALGO=RING")
     return {name: value for name, _, value in pairs}
 

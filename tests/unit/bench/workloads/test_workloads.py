@@ -84,6 +84,28 @@ def test_a_rank_tells_its_place_and_becomes_its_program(tmp_path: Path) -> None:
     assert '"name": "lo"' in line
 
 
+def run_rank(folder: Path, *program: str) -> subprocess.CompletedProcess[bytes]:
+    words = ["--folder", str(folder), "--work-folder", str(folder / "work"), "--", *program]
+    (folder / "work").mkdir()
+    env = {**os.environ, "RANK": "3", "WORLD_SIZE": "4"}
+    script = remote_job.WORKLOADS / "rank.py"
+    return subprocess.run([sys.executable, script, *words], env=env, capture_output=True, check=False, timeout=60)
+
+
+def test_a_program_of_the_users_is_started_in_its_folder_and_each_line_has_its_rank(tmp_path: Path) -> None:
+    ended = run_rank(tmp_path, "sh", "-c", "pwd; printf '10%%\\r20%%\\r\\n\\377 no end'; echo wrong >&2; exit 5")
+    work = str(tmp_path / "work").encode()
+    assert ended.stdout == b"[3] " + work + b"\n[3] 10%\n[3] 20%\n[3] \xff no end\n"
+    assert (ended.stderr, ended.returncode) == (b"[3] wrong\n", 5)
+
+
+def test_a_program_that_is_not_there_is_named_without_a_traceback(tmp_path: Path) -> None:
+    ended = run_rank(tmp_path, "no-such-program")
+    assert (ended.stdout, ended.returncode) == (b"", 127)
+    assert ended.stderr.startswith(b"[3] no-such-program: ")
+    assert ended.stderr.count(b"\n") == 1
+
+
 @pytest.mark.parametrize(("asked", "value"), [({}, "=mlx5_2:1"), ({"NCCL_IB_HCA": "=mlx5_9"}, "=mlx5_9")])
 def test_a_rank_has_its_nodes_variables_unless_the_launch_sets_them(
     tmp_path: Path, asked: dict[str, str], value: str

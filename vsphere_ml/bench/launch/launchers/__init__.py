@@ -67,6 +67,11 @@ def _no_mpi(job: Job) -> NotPossible:
     )
 
 
+def find_tag(launcher: str) -> str:
+    """Return what this launcher puts before ranks' lines, as a regular expression; empty when it puts nothing there."""
+    return next((each.tag for each in LAUNCHERS if each.name == launcher and each.tag), "")
+
+
 def find_gpu_backend(launcher: str) -> Backend | None:
     """Return what ranks talk over that this launcher starts where each has a GPU; None where that makes no difference.
 

@@ -80,6 +80,7 @@ OVER_GLOO = Launcher(
     command=_over_gloo,
     variables=_for_gloo,
     elastic=True,
+    tag=r"\[\d+\]<std(?:out|err)>:",
 )
 OVER_MPI = Launcher(
     name=LauncherName.HOROVODRUN,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model.engines import Needs
-from vsphere_ml.bench.model.job import MARK, PATH, RunIn
+from vsphere_ml.bench.model.job import PATH, RunIn
 from vsphere_ml.bench.model.record import Workload
 from vsphere_ml.core.nodes.container import NAME
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from vsphere_ml.bench.model.job import Job
-    from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
+    from vsphere_ml.bench.model.launcher_names import Backend
 
 # Options may stand before and after the host, as ssh takes them; what follows is the remote command. It gets the run's
 # mark, so that a daemon of MPI is found too when it is left. The launchers' own options have no blanks in them.
@@ -46,13 +46,14 @@ command="docker exec -i {name} sh -c $quoted"
 class Launcher:
     """What starts ranks in a certain way; the functions return the command in the first guest, and variables for it."""
 
-    name: LauncherName
+    name: str
     backends: tuple[Backend, ...]  # that the ranks can talk over
     command: Callable[[Job], tuple[str, ...]]
     variables: Callable[[Job], Mapping[str, str]]
     mpi: tuple[str, ...] = ()  # one of these is needed
     elastic: bool = False
     script_needs: Needs = Needs.HOROVOD  # what a program of one's own is run with
+    tag: str = ""  # what it puts before ranks' lines, as a regular expression
     on_gpus: Backend | None = None  # that ranks talk over where each has a GPU, unless another is asked for
 
 
@@ -68,7 +69,7 @@ def files(job: Job) -> dict[str, str]:
 
 def _remote_command(job: Job) -> str:
     """Return the lines of our `ssh` that make what runs on the other node, as the shell there is to read it."""
-    command = _COMMAND.format(mark=MARK, run=job.run_id)
+    command = _COMMAND.format(mark=job.mark, run=job.run_id)
     runtime = job.runtime
     if runtime.within is RunIn.GUEST or runtime.ssh_port:
         return command
@@ -108,7 +109,7 @@ def environment(job: Job) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "PATH": ":".join(paths),
         "TF_CPP_MIN_LOG_LEVEL": "2",
-        MARK: job.run_id,
+        job.mark: job.run_id,
         # What a program of the user's prints is shown while it runs.
         **({"PYTHONUNBUFFERED": "1"} if job.configuration.workload is Workload.SCRIPT else {}),
         **({"LD_LIBRARY_PATH": ":".join(libraries)} if libraries else {}),

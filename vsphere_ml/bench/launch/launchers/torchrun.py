@@ -28,4 +28,5 @@ TORCHRUN = Launcher(
     script_needs=Needs.PYTORCH,
     command=_torchrun,
     variables=gloo_interface,
+    tag=r"\[[^\]\s]*\d+\]:",
 )

@@ -1,0 +1,55 @@
+"""The command line of `vsml job`: where the cluster file ends and the command begins, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.main import get_command
+
+from vsphere_ml.cli.jobs.app import app
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.mark.parametrize(
+    ("line", "file", "words"),
+    [
+        ("-- python train.py", "cluster.toml", ["python", "train.py"]),
+        ("other.toml -- ./run.sh mine.toml", "other.toml", ["./run.sh", "mine.toml"]),
+        ("--launcher torchrun other.toml --detach -- train.py", "other.toml", ["train.py"]),
+        ("-f other.toml -- train.py", "other.toml", ["train.py"]),
+        ("--file other.toml --detach -- train.py -f x", "other.toml", ["train.py", "-f", "x"]),
+        ("train.py", "cluster.toml", ["train.py"]),
+    ],
+)
+def test_the_file_stands_before_the_command(line: str, file: str, words: list[str]) -> None:
+    command: Any = get_command(app)
+    context = command.commands["run"].make_context("run", line.split())
+    assert (context.params["file"], context.params["words"]) == (Path(file), words)
+
+
+@pytest.mark.parametrize(
+    "line", ["job run", "job run cluster.toml --", "job run --launcher slurm -- x", "job run --ranks-per-node 0 -- x"]
+)
+def test_what_cannot_be_meant_is_a_usage_error(vsml: Callable[..., Any], line: str) -> None:
+    assert vsml(*line.split()).status == 2
+
+
+@pytest.mark.parametrize("variable", ["NAME", "1=x", "VSML_JOB_RUN=train-1"])
+def test_a_variable_that_is_none_is_refused(
+    vsml: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = vsml("job", "run", "--env", variable, "--", "true")
+    assert (ended.status, f"--env {variable}" in ended.err) == (2, True)
+
+
+def test_what_is_no_folder_is_refused_before_anything_is_read(
+    vsml: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = vsml("job", "run", "-o", "json", "--folder", "absent", "--", "true")
+    assert (ended.status, '"job.folder"' in ended.out) == (2, True)

@@ -1,0 +1,143 @@
+"""Which job is meant, what its lines and its end are shown as, and that a guest that is lost is entered again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.fakes.clock import FakeClock
+from tests.unit.bench.launch.test_user_job import RECORD
+from tests.unit.bench.sites import rdma_nodes
+from vsphere_ml.bench.launch.user_job import LogPiece
+from vsphere_ml.bench.model.transports import Transport
+from vsphere_ml.bench.model.user_job import FoundJob, JobState
+from vsphere_ml.bench.probe.survey import Surveyed
+from vsphere_ml.core.errors import GuestError, NotPossible, VsmlError
+from vsphere_ml.core.ports.vcenter import GuestPlace
+from vsphere_ml.flows.jobs import follow
+from vsphere_ml.flows.jobs.find import JobList, choose_job
+from vsphere_ml.flows.jobs.start import choose_transport
+from vsphere_ml.flows.jobs.stop import stop_job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+FIRST = GuestPlace(name="node-1", address="10.0.0.11", vm="vm-1")
+
+
+def found(run_id: str, state: JobState = JobState.RUNNING, status: int | None = None) -> FoundJob:
+    return FoundJob(record=replace(RECORD, run_id=run_id), state=state, status=status)
+
+
+JOBS = JobList(
+    cluster="train",
+    jobs=(found("train-cc", JobState.ENDED, 0), found("train-bc"), found("train-aa", JobState.LOST)),
+    errors={},
+)
+
+
+@pytest.mark.parametrize(
+    ("run_id", "running", "chosen"),
+    [
+        ("", False, "train-cc"),
+        ("", True, "train-bc"),
+        ("train-aa", False, "train-aa"),
+        ("aa", True, "train-aa"),
+        ("c", False, "job.several"),
+        ("train-dd", False, "job.not-found"),
+    ],
+)
+def test_a_job_is_the_one_that_is_named_or_the_latest_or_the_one_that_runs(
+    run_id: str, *, running: bool, chosen: str
+) -> None:
+    try:
+        assert choose_job(JOBS, run_id, running=running).record.run_id == chosen
+    except NotPossible as error:
+        assert error.code == chosen  # noqa: PT017 - a name or a code
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "code"),
+    [
+        (JobState.RUNNING, None, None),
+        (JobState.ENDED, 0, None),
+        (JobState.ENDED, 7, "job.failed"),
+        (JobState.STOPPED, None, "job.stopped"),
+        (JobState.LOST, None, "job.lost"),
+    ],
+)
+def test_a_job_that_did_not_end_well_is_an_error(state: JobState, status: int | None, code: str | None) -> None:
+    error = follow.describe_end(found("train-cc", state, status), ["[1] No space left on device"])
+    assert (error and error.code) == code
+
+
+def test_the_launchers_own_marks_are_not_shown_and_lines_are_entire() -> None:
+    shown: list[str] = []
+    log = follow.JobLog(record=replace(RECORD, launcher="horovodrun"), show=shown.extend)
+    log.add(b"[0]<stdout>:[0] first\n[1]<std")
+    log.add(b"err>:[1] second\r\n[0] \xff")
+    assert shown == ["[0] first", "[1] second"]
+    log.end()
+    assert shown[2:] == ["[0] \ufffd"]
+    assert log.offset == len(b"[0]<stdout>:[0] first\n[1]<stderr>:[1] second\r\n[0] \xff")
+
+
+@dataclass
+class Guests:
+    """Guests that do what a test says each time they are entered."""
+
+    visits: list[Callable[[Any], Any]] = field(default_factory=list)
+    entered: list[str] = field(default_factory=list)
+
+    def each(self, places: Sequence[GuestPlace], work: Callable[[Any], Any]) -> Mapping[str, Any]:
+        answers: dict[str, Any] = {}
+        for place in places:
+            self.entered.append(place.name)
+            try:
+                answers[place.name] = self.visits.pop(0)(work)
+            except VsmlError as error:
+                answers[place.name] = error
+        return answers
+
+
+def lose(_work: object) -> None:
+    raise GuestError(reason="the connection broke", code="guest.connection-lost", target="node-1")
+
+
+def refuse(_work: object) -> None:
+    raise GuestError(reason="another key", code="guest.host-key-changed", target="node-1")
+
+
+def test_a_guest_that_is_lost_on_the_way_is_entered_again() -> None:
+    ended = LogPiece(state=JobState.ENDED, status=0, data=b"")
+    guests: Any = Guests([lose, lose, lambda _work: ended])
+    log = follow.JobLog(record=RECORD, show=lambda _lines: None)
+    assert follow.follow(guests, FIRST, log, FakeClock()) == ended
+
+
+@pytest.mark.parametrize("visits", [[refuse], [lose] * 100])
+def test_a_guest_that_stays_lost_ends_it(visits: list[Callable[[Any], Any]]) -> None:
+    guests: Any = Guests(visits)
+    with pytest.raises(GuestError):
+        follow.follow(guests, FIRST, follow.JobLog(record=RECORD, show=lambda _lines: None), FakeClock())
+
+
+def test_the_first_node_is_stopped_before_the_others_and_seen_to_again() -> None:
+    record = replace(RECORD, nodes=(("node-1", "10.0.0.11"), ("node-2", "10.0.0.12")))
+    guests: Any = Guests([lambda _work: 3, lambda _work: 0, lose])
+    places = [FIRST, GuestPlace(name="node-2", address="10.0.0.12", vm="vm-2"), GuestPlace(name="x", address="", vm="")]
+    stopped = stop_job(guests, places, record)
+    assert guests.entered == ["node-1", "node-1", "node-2"]
+    assert (stopped.ended, list(stopped.errors)) == ({"node-1": 3}, ["node-2"])
+    assert stopped.error is not None
+    assert stopped.error.code == "job.not-stopped"
+
+
+def test_nccl_takes_the_best_that_all_guests_have() -> None:
+    nodes = rdma_nodes()
+    without = tuple(replace(each, peermem=False, dma_buf=False) for each in nodes)
+    assert choose_transport(tuple(replace(each, peermem=True) for each in nodes)) is Transport.GPUDIRECT
+    assert choose_transport(without) is Transport.ROCE
+    assert choose_transport((*nodes, Surveyed(node="node-3", runtime=True))) is Transport.TCP

@@ -1,0 +1,57 @@
+"""A folder of the user's as an archive, and what comes back of it. Links that lead out of it are not followed."""
+
+from __future__ import annotations
+
+import tarfile
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import BenchError, ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LEFT_OUT = frozenset({".git", "__pycache__"})
+
+
+def pack(folder: Path, to: Path) -> None:
+    """Write all that is in the folder into an archive. ConfigError `job.folder` when it cannot be read."""
+    if not folder.is_dir():
+        raise _folder_error(folder, "it is no folder")
+    try:
+        with tarfile.open(to, "w:gz", compresslevel=1) as archive:
+            archive.add(folder, ".", filter=_choose_to_send)
+    except OSError as error:
+        raise _folder_error(folder, error.strerror or str(error)) from error
+
+
+def unpack(archive: Path, to: Path) -> tuple[str, ...]:
+    """Put an archive's files into a folder and return their names; what would lead out of it is left out.
+
+    BenchError `job.bad-archive` when it is none.
+    """
+    names = []
+
+    def choose(entry: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
+        try:
+            chosen = tarfile.data_filter(entry, path)
+        except tarfile.FilterError:
+            return None
+        names.append(chosen.name)
+        return chosen
+
+    try:
+        with tarfile.open(archive) as opened:
+            opened.extractall(to, filter=choose)  # noqa: S202 - `choose` leaves out what leads elsewhere
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise BenchError(
+            f"what came from {to.name} cannot be put into {to}: {error}", code="job.bad-archive", target=to.name
+        ) from error
+    return tuple(sorted(names))
+
+
+def _choose_to_send(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if entry.name.rpartition("/")[2] in LEFT_OUT else entry
+
+
+def _folder_error(folder: Path, why: str) -> ConfigError:
+    return ConfigError(f"cannot copy {folder}: {why}", code="job.folder", target=str(folder), hint="--folder DIR")

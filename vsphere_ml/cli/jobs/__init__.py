@@ -1,0 +1,1 @@
+"""`vsml job`: the user's own programs on the cluster's nodes."""

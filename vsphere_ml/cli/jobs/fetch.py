@@ -1,0 +1,40 @@
+"""`vsml job fetch`: what a job has made, on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vsphere_ml.cli.jobs.options import RunId, open_nodes
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Refresh, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+
+@command
+def fetch(
+    terminal: Terminal,
+    job: RunId = "",
+    *,
+    into: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where to put the files; default: a folder of the job's name.")
+    ] = None,
+    file: ClusterFileOption = DEFAULT_FILE,
+    refresh: Refresh = False,
+) -> Answer:
+    """Copy what a job has made to this machine: its log, and the files in its folder that are new or changed.
+
+    Each node's files go to a folder of their own. A job that runs is left alone.
+
+    Example: `vsml job fetch --into results`
+    """
+    from vsphere_ml.cli.views.jobs import job as view
+    from vsphere_ml.flows.jobs.fetch import fetch_job
+    from vsphere_ml.flows.jobs.find import choose_job
+
+    nodes = open_nodes(terminal, file, refresh=refresh)
+    record = choose_job(nodes.find(), job).record
+    folder = into or Path(record.run_id)
+    files = fetch_job(nodes.guests, nodes.places, record, folder)
+    return Answer(text=view.list_files(folder, files), data=view.fetch_data(record, folder, files))

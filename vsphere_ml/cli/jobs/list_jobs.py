@@ -1,0 +1,27 @@
+"""`vsml job list`: the jobs on a cluster's nodes, and what became of them."""
+
+from __future__ import annotations
+
+from vsphere_ml.cli.jobs.options import open_nodes
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, Refresh, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+
+@command
+def list_jobs(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, refresh: Refresh = False) -> Answer:
+    """List the jobs on the nodes, the latest first: running, ended with a status, stopped, or lost.
+
+    A job's record and files stay on its nodes until `vsml job stop --delete` takes them away.
+
+    Example: `vsml job list cluster.toml`
+    """
+    from vsphere_ml.cli.views.jobs import job as view
+
+    found = open_nodes(terminal, file, refresh=refresh).find()
+    errors = tuple(found.errors.values())
+    return Answer(
+        text=view.table_of_jobs(found),
+        data=view.list_data(found),
+        status=errors[0].status if errors else 0,
+        errors=errors,
+    )

@@ -1,0 +1,162 @@
+"""`vsml job run`: a folder and a command, on all nodes."""
+
+from __future__ import annotations
+
+import getpass
+import signal
+import socket
+import tempfile
+from dataclasses import replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vsphere_ml.bench.model.launcher_names import LauncherName
+from vsphere_ml.bench.model.transports import Transport
+from vsphere_ml.cli.commands import Command as PlainCommand
+from vsphere_ml.cli.jobs.options import open_nodes
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Command, OnlyNodes, Refresh, command, option_group
+from vsphere_ml.cli.terminal import Answer, Terminal
+from vsphere_ml.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from vsphere_ml.bench.model.user_job import FoundJob, JobRecord
+    from vsphere_ml.cli.jobs.options import OpenNodes
+    from vsphere_ml.flows.jobs.start import JobRequest
+
+
+class JobLauncher(StrEnum):
+    """What starts the ranks; with none, vsml's own ssh does."""
+
+    HOROVODRUN = LauncherName.HOROVODRUN.value
+    MPIRUN = LauncherName.MPIRUN.value
+    TORCHRUN = LauncherName.TORCHRUN.value
+    NONE = "none"
+
+
+class FileBeforeCommand(PlainCommand):
+    """A command whose cluster file may stand before `--`, and whose own words stand behind it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        at = args.index("--") if "--" in args else 0
+        before = [each for each in args[:at] if each.endswith(".toml") and not each.startswith("-")]
+        options = [args[index - 1] for index in range(1, at) if args[index] in before]
+        if len(before) == 1 and not (options and options[0] in {"-f", "--file"}):
+            args = ["--file", before[0], *(each for each in args[:at] if each != before[0]), *args[at:]]
+        parsed: list[str] = super().parse_args(ctx, args)
+        return parsed
+
+
+@option_group
+class JobOptions:
+    """How a job is started."""
+
+    launcher: Annotated[JobLauncher, typer.Option(help="Launcher that starts the ranks; none: the command itself.")] = (
+        JobLauncher.NONE
+    )
+    folder: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder to copy to all nodes; the command is started in it.")
+    ] = None
+    slots: Annotated[
+        int | None, typer.Option("--ranks-per-node", min=1, metavar="N", help="Ranks per node; default: one per GPU.")
+    ] = None
+    variable: Annotated[
+        list[str] | None,
+        typer.Option("--env", metavar="NAME=VALUE", help="Environment variable for every rank; never a secret."),
+    ] = None
+    transport: Annotated[
+        Transport | None, typer.Option(help="Network transport for NCCL; default: the best that all guests have.")
+    ] = None
+    interface: Annotated[str, typer.Option(metavar="NAME", help="The interface that ranks talk over.")] = ""
+    detach: Annotated[bool, typer.Option("--detach", help="Start the job, and do not wait for its end.")] = False
+
+
+@command
+def run(
+    terminal: Terminal,
+    words: Command = None,
+    *,
+    file: ClusterFileOption = DEFAULT_FILE,
+    given: JobOptions,
+    only: OnlyNodes = None,
+    refresh: Refresh = False,
+) -> Answer:
+    """Run a program of your own on all nodes: copy a folder, start a command in it, show what its ranks print.
+
+    The job goes on when the terminal is lost; a Ctrl-C stops it. The exit status is 0 when its launcher's is, and 6
+    otherwise. At the end stand proofs of where its ranks ran and what carried their bytes.
+
+    Example: `vsml job run cluster.toml --launcher torchrun --folder . -- train.py --epochs 3`
+    """
+    from vsphere_ml.bench.model.job import USER_MARK
+    from vsphere_ml.cli.bench.run_options import read_variables
+    from vsphere_ml.cli.views.jobs import job as view
+    from vsphere_ml.flows.jobs.start import start_job
+
+    if not words:
+        raise ConfigError("there is no command to run", code="usage", hint="vsml job run --folder . -- train.py")
+    variables = read_variables(given.variable or (), USER_MARK)
+    with tempfile.TemporaryDirectory() as scratch:
+        archive = _pack(given.folder, Path(scratch))
+        nodes = open_nodes(terminal, file, refresh=refresh, only=only)
+        asked = replace(_request(nodes, given, words), variables=variables, archive=archive)
+        record = start_job(nodes.spec, nodes.guests, nodes.places, asked)
+    terminal.say(view.describe_start(record))
+    if given.detach:
+        return Answer(data=view.record_data(record))
+    return _follow(terminal, nodes, record)
+
+
+def _follow(terminal: Terminal, nodes: OpenNodes, record: JobRecord) -> Answer:
+    from vsphere_ml.cli.jobs.logs import follow_job
+    from vsphere_ml.flows.jobs.stop import stop_job
+
+    # Of a terminal that is gone nobody wants to know more; the job goes on. By default vsml takes it for a Ctrl-C.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        return follow_job(terminal, nodes, _build_running_job(record))
+    except KeyboardInterrupt:
+        terminal.say(f"stopping {record.run_id}")
+        stopped = stop_job(nodes.guests, nodes.places, record)
+        if stopped.error:
+            raise stopped.error from None
+        raise KeyboardInterrupt from None  # with nothing that goes on in guests
+
+
+def _build_running_job(record: JobRecord) -> FoundJob:
+    from vsphere_ml.bench.model.user_job import FoundJob, JobState
+
+    return FoundJob(record=record, state=JobState.RUNNING)
+
+
+def _pack(folder: Path | None, scratch: Path) -> Path | None:
+    """Return an archive of the folder; None when none is to be copied."""
+    from vsphere_ml.bench.launch import work_folder
+
+    if folder is None:
+        return None
+    work_folder.pack(folder, scratch / "work.tar.gz")
+    return scratch / "work.tar.gz"
+
+
+def _request(nodes: OpenNodes, given: JobOptions, words: list[str]) -> JobRequest:
+    from vsphere_ml.bench.model.job import RunIn
+    from vsphere_ml.cli.bench.launch_settings import launch_settings
+    from vsphere_ml.flows.jobs.start import JobRequest
+
+    settings = launch_settings(nodes.spec, RunIn.GUEST, given.interface, 0.0)
+    gpus = max(1, min(node.gpu.count for node in nodes.spec.nodes))
+    return JobRequest(
+        command=tuple(words),
+        launcher=LauncherName.SSH if given.launcher is JobLauncher.NONE else given.launcher.value,
+        ranks_per_node=given.slots or gpus,
+        transport=given.transport,
+        tools=settings.tools,
+        interface=settings.interface,
+        folder=given.folder.resolve().name if given.folder is not None else "",
+        started=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        by=f"{getpass.getuser()}@{socket.gethostname()}",
+    )

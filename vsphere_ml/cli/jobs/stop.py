@@ -1,0 +1,41 @@
+"""`vsml job stop`: a job's processes end on all its nodes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from vsphere_ml.cli.jobs.options import RunId, open_nodes
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Refresh, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+
+@command
+def stop(
+    terminal: Terminal,
+    job: RunId = "",
+    *,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete its files on all nodes, too.")] = False,
+    file: ClusterFileOption = DEFAULT_FILE,
+    refresh: Refresh = False,
+) -> Answer:
+    """Stop a job: end all its processes on all its nodes, after ten seconds by force, and no process of another job.
+
+    Which one need not be said where one job runs. One that has ended is only cleaned up.
+
+    Example: `vsml job stop`, or `vsml job stop train-0a1b2c --delete`
+    """
+    from vsphere_ml.cli.views.jobs import job as view
+    from vsphere_ml.flows.jobs.find import choose_job
+    from vsphere_ml.flows.jobs.stop import stop_job
+
+    nodes = open_nodes(terminal, file, refresh=refresh)
+    stopped = stop_job(nodes.guests, nodes.places, choose_job(nodes.find(), job, running=True).record, delete=delete)
+    errors = (stopped.error,) if stopped.error else ()
+    return Answer(
+        text=view.describe_stop(stopped),
+        data=view.stop_data(stopped),
+        status=stopped.error.status if stopped.error else 0,
+        errors=errors,
+    )

@@ -1,0 +1,1 @@
+"""How jobs of the user's are shown."""

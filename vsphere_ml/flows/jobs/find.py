@@ -1,0 +1,84 @@
+"""Finding jobs: each has its record on its first node, so all nodes are asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.launch import user_job
+from vsphere_ml.bench.model.user_job import JobState
+from vsphere_ml.core.errors import NotPossible, VsmlError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from vsphere_ml.bench.model.user_job import FoundJob
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.ports.vcenter import GuestPlace, Guests
+    from vsphere_ml.flows.guests.command import KnownPlaces
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobList:
+    """The jobs of a cluster, the latest first, and why some nodes could not be asked."""
+
+    cluster: str
+    jobs: tuple[FoundJob, ...]
+    errors: Mapping[str, VsmlError]
+
+
+def find_places(spec: ClusterSpec, known: KnownPlaces) -> tuple[GuestPlace, ...]:
+    """Return where the nodes answer, in the file's order; vCenter is asked for those that are not known."""
+    missing = [node.name for node in spec.nodes if node.name not in known.known]
+    places = dict(known.known)
+    if missing:
+        found = known.find(missing)
+        for error in found.errors.values():
+            raise error
+        places |= {place.name: place for place in found.places}
+    return tuple(places[node.name] for node in spec.nodes)
+
+
+def find_jobs(spec: ClusterSpec, guests: Guests, places: Sequence[GuestPlace]) -> JobList:
+    """Return the jobs whose records lie on these nodes."""
+    answers = guests.each(places, user_job.find_jobs)
+    errors = {name: each for name, each in answers.items() if isinstance(each, VsmlError)}
+    jobs = [job for each in answers.values() if not isinstance(each, VsmlError) for job in each]
+    jobs = [job for job in jobs if job.record.cluster == spec.name]
+    return JobList(
+        cluster=spec.name,
+        jobs=tuple(sorted(jobs, key=lambda job: job.record.started, reverse=True)),
+        errors=errors,
+    )
+
+
+def choose_job(found: JobList, run_id: str, *, running: bool = False) -> FoundJob:
+    """Return the job of this id, or the latest; `running`: the one that runs.
+
+    NotPossible `job.not-found` when there is none, `job.several` when it is not said which of several.
+    """
+    jobs = [job for job in found.jobs if job.record.run_id.endswith(run_id) or job.record.run_id.startswith(run_id)]
+    jobs = [job for job in jobs if job.record.run_id == run_id] or jobs
+    if running and not run_id:
+        jobs = [job for job in jobs if job.state is JobState.RUNNING]
+    if not jobs:
+        raise _not_found(found, run_id, running=running)
+    if len(jobs) > 1 and (run_id or running):
+        raise NotPossible(
+            f"several jobs are meant: {', '.join(job.record.run_id for job in jobs)}",
+            code="job.several",
+            target=found.cluster,
+            hint="name one of them",
+        )
+    return jobs[0]
+
+
+def _not_found(found: JobList, run_id: str, *, running: bool) -> NotPossible:
+    what = f"no job {run_id}" if run_id else "no job that runs" if running else "no job"
+    return NotPossible(
+        f"{found.cluster}: there is {what}",
+        code="job.not-found",
+        target=found.cluster,
+        hint="vsml job list",
+        details=tuple(error.message for error in found.errors.values()),
+    )
