@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
-
-from rich.segment import Segment
-from rich.style import Style
+from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.bench.porting.rewrite.labelled_diff import labelled_diff
 from vsphere_ml.cli.views.layout.text import line
+from vsphere_ml.cli.views.layout.verbatim import VerbatimText
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.console import RenderableType
 
     from vsphere_ml.bench.porting.rewrite.port_script import PortedScript
 
 _STYLES = {"---": "bold", "+++": "bold", "@@ ": "cyan", "+": "green", "-": "red"}
-_CONTROLS = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "�")
 
 
-@dataclass(frozen=True, slots=True)
-class DiffText:
-    """A diff as it is: no line is folded and no tab expanded; on a terminal nothing in it can steer that."""
+class DiffText(VerbatimText):
+    """A diff, in the colours of its lines."""
 
-    content: str
-    is_verbatim: ClassVar[bool] = True
-
-    def __rich_console__(self, console: Console, _options: ConsoleOptions) -> RenderResult:
-        for each in self.content.removesuffix("\n").split("\n"):
-            shown = each.translate(_CONTROLS) if console.is_terminal else each
-            yield Segment(shown, _style(each))
-            yield Segment.line()
-
-
-def _style(each: str) -> Style:
-    name = next((style for start, style in _STYLES.items() if each.startswith(start)), "")
-    return Style.parse(name)
+    def style_of(self, line: str) -> str:
+        return next((style for start, style in _STYLES.items() if line.startswith(start)), "")
 
 
 def text(ported: PortedScript) -> RenderableType:
