@@ -57,9 +57,7 @@ class NodeRequirements:
     @property
     def board(self) -> Board | None:
         """The board asked for; None for one that vsml does not know."""
-        if isinstance(self.gpu, ProfileName):
-            return BY_CODE.get(self.gpu.board)
-        return BY_DEVICE.get(self.gpu.device) if self.gpu.vendor == NVIDIA else None
+        return _known_board(self.gpu)
 
 
 def requirements_of(node: NodeSpec, resolved: ResolvedSite, *, existing: bool = False) -> NodeRequirements:
@@ -96,6 +94,17 @@ def _gpu(asked: GpuRequest) -> ProfileName | PassthroughGpu:
         return parse(asked.profile)
     vendor, device = device_ids(asked.device)
     return PassthroughGpu(vendor=vendor, device=device, label=asked.label)
+
+
+def asked_board(asked: GpuRequest) -> Board | None:
+    """Return the board of what a node asks for, without a site; None for one that vsml does not know."""
+    return _known_board(_gpu(asked))
+
+
+def _known_board(gpu: ProfileName | PassthroughGpu) -> Board | None:
+    if isinstance(gpu, ProfileName):
+        return BY_CODE.get(gpu.board)
+    return BY_DEVICE.get(gpu.device) if gpu.vendor == NVIDIA else None
 
 
 def refuse_many_switches(requirements: Mapping[str, NodeRequirements]) -> None:

@@ -27,6 +27,7 @@ from vsphere_ml.core.placement.existing import AFFINITY
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from vsphere_ml.core.catalog.boards import Board
     from vsphere_ml.core.model.inventory import DirectPathGpu, Host, PciAddress, Vm, VmSettings
     from vsphere_ml.core.model.placement import WantedDevice
     from vsphere_ml.core.model.spec import NodeSpec
@@ -84,19 +85,18 @@ def _hardware_version(requirements: NodeRequirements, option: NodeCandidate, vm:
     return max(floor, requirements.hardware_version, vm.hardware_version)
 
 
+def passthrough_settings(node: NodeSpec, board: Board | None) -> dict[str, str]:
+    """Return the advanced settings that a VM with GPUs of this board needs, wherever it is placed."""
+    each = board.mmio_gib if board else UNKNOWN_MMIO_GIB
+    mmio = node.mmio_gib or power_of_two(each * node.gpu.count)
+    peer_to_peer = dict.fromkeys(PEER_TO_PEER, "TRUE") if node.peer_to_peer else {}
+    return {LARGE_MMIO: "TRUE", MMIO_SIZE: str(mmio), **peer_to_peer}
+
+
 def _extra_config(
     cluster: str, node: NodeSpec, requirements: NodeRequirements, option: NodeCandidate, seen: VmSettings | None
 ) -> dict[str, str]:
-    each = requirements.board.mmio_gib if requirements.board else UNKNOWN_MMIO_GIB
-    mmio = node.mmio_gib or power_of_two(each * requirements.gpus)
-    keys = {
-        CLUSTER_KEY: cluster,
-        NODE_KEY: node.name,
-        LARGE_MMIO: "TRUE",
-        MMIO_SIZE: str(mmio),
-    }
-    if node.peer_to_peer:
-        keys |= dict.fromkeys(PEER_TO_PEER, "TRUE")
+    keys = {CLUSTER_KEY: cluster, NODE_KEY: node.name, **passthrough_settings(node, requirements.board)}
     if option.numa_node is not None:
         keys[AFFINITY] = str(option.numa_node)
     there = seen.extra_config if seen is not None else {}
