@@ -29,6 +29,7 @@ from vsphere_ml.cli.commands import App, Root, keep_named_commands
 from vsphere_ml.cli.guests import configure, ssh, ssh_config, verify
 from vsphere_ml.cli.guests import run as run_command
 from vsphere_ml.cli.jobs.app import app as job
+from vsphere_ml.cli.kubernetes import export as k8s_export
 from vsphere_ml.cli.kubernetes import lint as k8s
 from vsphere_ml.cli.lab import lab, lab_hosts
 from vsphere_ml.cli.options import callback
@@ -91,7 +92,8 @@ app.add_typer(rules.app, name="rules", rich_help_panel=SITE, short_help="what fi
 app.add_typer(bench, name="bench", rich_help_panel=BENCHMARK, short_help="measure and compare")
 app.command(rich_help_panel=BENCHMARK, short_help="script to Horovod")(port.port)
 app.add_typer(imports.app, name="import", rich_help_panel=EXCHANGE, short_help="other tools' files")
-app.add_typer(export.app, name="export", rich_help_panel=EXCHANGE, short_help="Ansible, Terraform")
+export.app.command()(k8s_export.kubernetes)
+app.add_typer(export.app, name="export", rich_help_panel=EXCHANGE, short_help="for other tools")
 app.add_typer(k8s.app, name="k8s", rich_help_panel=EXCHANGE, short_help="check an MPIJob")
 lab.app.command()(lab_hosts.hosts)
 lab.app.command()(lab_hosts.host)

@@ -34,12 +34,12 @@ def ansible(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, offline: Of
     from vsphere_ml.flows.cluster.export import guests
 
     spec = load(file)
-    seen = None if offline else _read_site(spec, terminal)
+    seen = None if offline else read_site(spec, terminal)
     listed = guests(spec, seen, of_guests := guest_wiring.guests(spec, site_wiring.SystemClock()))
     for guest in listed:
         if guest.address is None:
             terminal.say(f"{guest.name} has no address yet, and is left out")
-    text = _mark_lab(spec, inventory(spec.name, listed, of_guests.login()))
+    text = mark_lab(spec, inventory(spec.name, listed, of_guests.login()))
     left = [guest.name for guest in listed if guest.address is None]
     return Answer(text=line(text.removesuffix("\n")), data={"inventory": text, "skipped": left})
 
@@ -59,8 +59,8 @@ def terraform(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
     from vsphere_ml.core.report.export.terraform import configuration, existing_vms
 
     spec = load(file)
-    seen = _read_site(spec, terminal)
-    text = _mark_lab(spec, configuration(spec, seen))
+    seen = read_site(spec, terminal)
+    text = mark_lab(spec, configuration(spec, seen))
     there = {vm.name for vm in existing_vms(spec, seen)}
     left = [node.name for node in spec.nodes if node.name not in there]
     for name in left:
@@ -68,14 +68,15 @@ def terraform(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
     return Answer(text=line(text.removesuffix("\n")), data={"configuration": text, "skipped": left})
 
 
-def _read_site(spec: ClusterSpec, terminal: Terminal) -> Inventory:
+def read_site(spec: ClusterSpec, terminal: Terminal) -> Inventory:
+    """Return the site of a cluster file."""
     from vsphere_ml.cli.wiring import site_wiring
-    from vsphere_ml.flows.cluster.plan import read_site
+    from vsphere_ml.flows.cluster import plan
 
     with site_wiring.run_context(spec, terminal) as run:
-        return read_site(run, why="first")
+        return plan.read_site(run, why="first")
 
 
-def _mark_lab(spec: ClusterSpec, text: str) -> str:
+def mark_lab(spec: ClusterSpec, text: str) -> str:
     """Return a text that says on sight when it is of a lab."""
     return text if spec.vcenter.lab is None else f"# Of a lab: hosts, GPUs and NICs are simulated.\n{text}"

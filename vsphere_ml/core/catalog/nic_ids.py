@@ -1,0 +1,40 @@
+"""PCI ids of NVIDIA's network adapters: of a port as the host has it, and of the virtual functions that a VM gets.
+
+Source: `supported-nic-ids` of the SR-IOV Network Operator's chart, as Mellanox/network-operator has it; 101d and 101e
+of ConnectX-6 Dx also from pci.ids.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vsphere_ml.core.catalog.adapters import is_model
+
+
+@dataclass(frozen=True, slots=True)
+class NicIds:
+    """Device ids of one model; from ConnectX-6 Dx on, the virtual functions of all models share one."""
+
+    physical: int
+    virtual: int
+
+
+IDS_BY_MODEL = {
+    "ConnectX-4": NicIds(0x1013, 0x1014),
+    "ConnectX-4 Lx": NicIds(0x1015, 0x1016),
+    "ConnectX-5": NicIds(0x1017, 0x1018),
+    "ConnectX-5 Ex": NicIds(0x1019, 0x101A),
+    "ConnectX-6": NicIds(0x101B, 0x101C),
+    "ConnectX-6 Dx": NicIds(0x101D, 0x101E),
+    "ConnectX-6 Lx": NicIds(0x101F, 0x101E),
+    "ConnectX-7": NicIds(0x1021, 0x101E),
+    "ConnectX-8": NicIds(0x1023, 0x101E),
+    "BlueField-2": NicIds(0xA2D6, 0x101E),
+    "BlueField-3": NicIds(0xA2DC, 0x101E),
+}
+
+
+def find_nic_ids(model: str) -> NicIds | None:
+    """Return the ids of a model, however it is written; None for one that is not in the table."""
+    same = (ids for name, ids in IDS_BY_MODEL.items() if is_model(model, name) and is_model(name, model))
+    return next(same, None)
