@@ -79,7 +79,7 @@ class OperatorOptions:
 
 
 @option_group
-class JobOptions:
+class MpiJobOptions:
     """What the first job is given."""
 
     name: Annotated[
@@ -116,7 +116,7 @@ def kubernetes(
     target: ExportTarget,
     supervisor: SupervisorOptions,
     operators: OperatorOptions,
-    job: JobOptions,
+    job: MpiJobOptions,
 ) -> Answer:
     """Write the nodes for a Supervisor: VM class, cluster, namespaces, values of NVIDIA's operators, a first MPIJob.
 
@@ -142,7 +142,7 @@ def kubernetes(
 
 
 def _values(
-    spec: ClusterSpec, supervisor: SupervisorOptions, operators: OperatorOptions, job: JobOptions
+    spec: ClusterSpec, supervisor: SupervisorOptions, operators: OperatorOptions, job: MpiJobOptions
 ) -> SiteValues:
     from vsphere_ml.kubernetes.export.site_values import SiteValues
 
