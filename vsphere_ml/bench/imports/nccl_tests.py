@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _DEVICE = re.compile(
-    r"^\s*#?\s*Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?on\s+(\S+)\s+device\s+(\d+)\s+\[[^]]*\]\s*(.*)$"
+    r"^\s*#?\s*Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?on\s+(\S+)\s+device\s+(\d+)\s+\[([^]]*)\]\s*(.*)$"
 )
 # Titles differ: `bytes N type op time … res` and milliseconds until 2018, root in each table since 2.13, i_min and
 # others with -I 1; #wrong was called error before, and was the largest difference. Forums eat the # at a line's start.
@@ -107,7 +107,9 @@ def text(lines: Sequence[str], asked: Asked) -> Parsed:
     if not table.rows:
         raise nothing(TOOL, "times")
     devices = tuple(
-        Device(rank=int(match[1]), hostname=match[2], name=match[4].strip(), index=int(match[3]))
+        Device(
+            rank=int(match[1]), hostname=match[2], name=match[5].strip(), index=int(match[3]), address=match[4].strip()
+        )
         for line in lines
         if (match := _DEVICE.match(line))
     )
@@ -160,7 +162,13 @@ def _devices(config: Any) -> Iterator[Device]:
         raise ValueError(f"{each_has} GPUs of one process")
     for each in config.get("devices", []):
         rank, index = _read_integer(each["rank"]), each.get("device")
-        yield Device(rank=rank, hostname=str(each["hostname"]), name=str(each.get("device_info", "")), index=index)
+        yield Device(
+            rank=rank,
+            hostname=str(each["hostname"]),
+            name=str(each.get("device_info", "")),
+            index=index,
+            address=str(each.get("device_hex", "")),
+        )
         for at in range(1, each_has):
             following = None if index is None else _read_integer(index) + at
             yield Device(rank=rank + at, hostname=str(each["hostname"]), name="", index=following)

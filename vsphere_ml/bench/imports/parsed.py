@@ -33,6 +33,7 @@ class Device:
     hostname: str
     name: str
     index: int | None = None  # the tool's number for it
+    address: str = ""  # on the PCI bus, as the tool prints it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

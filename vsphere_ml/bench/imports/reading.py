@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vsphere_ml.bench.imports import iperf3, links, nccl_tests, training
 from vsphere_ml.bench.imports.log import too_large
-from vsphere_ml.bench.imports.parsed import Asked, joined_runs_error
+from vsphere_ml.bench.imports.parsed import Asked, differs, joined_runs_error
 from vsphere_ml.bench.imports.unread import refuse_unread, refuse_unread_document
 from vsphere_ml.bench.model.record import Cluster, Configuration, Environment, Link, Outcome, Place, Run, Steps, Verdict
 from vsphere_ml.bench.model.transports import Transport
@@ -144,9 +145,8 @@ def run(parsed: Parsed, given: Given, *, log: Log, seen: str) -> Run:
 
 def _size(parsed: Parsed, given: Given) -> tuple[int, int]:
     """Return the numbers of nodes and ranks."""
-    hosts = {each.hostname for each in parsed.devices}
     ranks = given.ranks or parsed.ranks
-    nodes = given.nodes or len(hosts) or (2 if parsed.links else 1 if ranks == 1 else None)
+    nodes = given.nodes or _count_hosts(parsed) or (2 if parsed.links else 1 if ranks == 1 else None)
     if ranks is None or nodes is None:
         raise ConfigError(
             f"{parsed.tool} does not say on how many {'ranks' if ranks is None else 'nodes'} it ran",
@@ -154,7 +154,23 @@ def _size(parsed: Parsed, given: Given) -> tuple[int, int]:
             target=parsed.tool,
             hint="--ranks N" if ranks is None else "--nodes N",
         )
+    if nodes > ranks:
+        raise differs(parsed.tool, f"{ranks} ranks are not on {nodes} nodes", "check --nodes and --ranks")
     return nodes, ranks
+
+
+def _count_hosts(parsed: Parsed) -> int:
+    """Return on how many hosts the ranks are. Raises ConfigError where a GPU comes twice: clones share names."""
+    gpus = [(each.hostname, each.index, each.address) for each in parsed.devices if each.address]
+    (host, index, address), count = next(iter(Counter(gpus).most_common(1)), (("", None, ""), 0))
+    if count > 1:
+        raise ConfigError(
+            f"{parsed.tool} lists device {index} [{address}] of {host} {count} times: nodes may share that name",
+            code="import.unknown-size",
+            target=parsed.tool,
+            hint="--nodes N",
+        )
+    return len({each.hostname for each in parsed.devices})
 
 
 def _placement(parsed: Parsed) -> tuple[Place, ...]:

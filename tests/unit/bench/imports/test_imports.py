@@ -259,3 +259,14 @@ def test_nccls_own_lines_in_a_log_prove_the_path_that_was_told(
     texts = {each.code for each in explain(study((made,)))} & {"bench.path-unproven", "bench.wrong-path"}
     unproven = verdict is Verdict.UNKNOWN and transport is not Transport.TCP
     assert ("bench.path-unproven" in texts) is unproven
+
+
+@pytest.mark.parametrize("name", ["nccl-tests.txt", "nccl-tests.json"])
+def test_a_gpu_that_is_listed_twice_may_be_of_clones_that_share_a_name(name: str) -> None:
+    content = (FOLDER / name).read_bytes()
+    assert read(name).configuration.nodes == 2
+    clones = content.replace(b"node-1", b"node-0")
+    with pytest.raises(ConfigError) as caught:
+        imported_from(clones)
+    assert (caught.value.code, caught.value.hint) == ("import.unknown-size", "--nodes N")
+    assert imported_from(clones, Given(nodes=2)).configuration.nodes == 2
