@@ -250,6 +250,7 @@ COLLECTED: dict[str, Callable[[str], str | bytes]] = {
     "torchrun": _before("[default0]:", "[rank0]: "),
     "kubectl-prefix": _before("[pod/nccl-launcher-x7k2p/launcher] "),
     "kubectl-time": _before("2024-03-05T10:00:00.123456789Z ", "2024-03-05T10:00:01.2Z "),
+    "container-runtime": _before("2024-03-05T10:00:00.123456789Z stdout F "),
     "kubectl-time-and-tag": _before("2024-03-05T10:00:00.123456789Z [1,0]<stdout>:"),
     "compose": _before("worker-1  | "),
     "pdsh": _before("node-1: "),

@@ -26,6 +26,7 @@ _KNOWN = re.compile(
             # RFC 3339 (kubectl --timestamps, journald) and what most loggers make of it
             rf"\[?\d{{4}}[-/]\d\d[-/]\d\d[T ]{_CLOCK}(?:Z|\s?[+-]\d\d:?\d\d)?\]?[:,]?(?:\s|$)",
             rf"\[?{_CLOCK}\]?(?:\s|$)",
+            r"std(?:out|err) F(?:\s|$)",  # container runtimes' files, after the time
             r"\d{1,6}:(?:\s|$)",  # srun --label
             r"\[(?:rank|default|worker[-_]?)\d+\]:?",  # torchrun
             r"\[\d+\]:?(?:\s|$)",  # Hydra's -prepend-rank
