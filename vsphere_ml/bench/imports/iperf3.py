@@ -55,11 +55,12 @@ def json(document: Any, _: Asked) -> Parsed:
     if received is None:
         raise nothing(IPERF3, "end.sum_received")
     _refuse_paced(paced=_is_paced(test))
+    _refuse_other_protocol(str(test.get("protocol") or "TCP"))
     if test.get("bidir"):
         raise _both_directions()
     ends = [(str(each.get("local_host", "")), str(each.get("remote_host", ""))) for each in start.get("connected", ())]
     _refuse_ends(ends, [str(start.get("connecting_to", {}).get("host", ""))])
-    client, server = ends[0] if ends else ("client", "server")
+    client, server = _client_and_server(start, ends)
     sender, receiver = (server, client) if test.get("reverse") else (client, server)
     link = LinkResult(tool=IPERF3, sender=sender, receiver=receiver, bytes_per_s=received / 8)
     version = {"iperf3": str(start.get("version", "")).removeprefix("iperf ")}
@@ -84,7 +85,7 @@ def text(lines: Sequence[str], _: Asked) -> Parsed:
     ends = ("client", "server")
     sender, receiver = reversed(ends) if any(line.startswith("Reverse mode") for line in lines) else ends
     link = LinkResult(tool=IPERF3, sender=sender, receiver=receiver, bytes_per_s=rate)
-    return _make_result(link, streams=len({match[1] for line in lines if (match := _STREAM.match(line))} - {"SUM"}))
+    return _make_result(link, streams=_count_streams(lines))
 
 
 def _make_result(link: LinkResult, *, streams: int, versions: Mapping[str, str] | None = None) -> Parsed:
@@ -96,6 +97,20 @@ def _make_result(link: LinkResult, *, streams: int, versions: Mapping[str, str] 
         options={"streams": str(streams)} if streams > 1 else {},
         versions=versions or {},
     )
+
+
+def _count_streams(lines: Sequence[str]) -> int:
+    """Return how many streams there were. From 100 on their rows' `[100]` goes as a rank's prefix, their ends stay."""
+    listed = {match[1] for line in lines if (match := _STREAM.match(line))} - {"SUM"}
+    return max(len(listed), len({match[0] for line in lines if (match := _ENDS.search(line))}))
+
+
+def _client_and_server(start: Any, ends: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    """Return both hosts, whichever of them wrote the file."""
+    if not ends:
+        return "client", "server"
+    local, remote = ends[0]
+    return (remote, local) if "accepted_connection" in start else (local, remote)
 
 
 def _count(value: Any) -> int:
@@ -126,6 +141,11 @@ def _is_paced(test: Any) -> bool:
 def _refuse_paced(*, paced: bool) -> None:
     if paced:
         raise other_statistic(IPERF3, "a rate that was set (-b, --fq-rate, or UDP's)", "iperf3 over TCP without -b")
+
+
+def _refuse_other_protocol(protocol: str) -> None:
+    if protocol != "TCP":
+        raise other_statistic(IPERF3, f"what went by {protocol[:40]}", "iperf3 over TCP without -b")
 
 
 def _refuse_ends(ends: Iterable[tuple[str, str]], servers: Iterable[str]) -> None:

@@ -35,6 +35,7 @@ _UNITS = {"Gb/sec": 1e9 / 8, "MB/sec": float(1 << 20), "MiB/sec": float(1 << 20)
 _AVERAGE = re.compile(r"BW average\s*\[([^]]*)\]")
 _TESTS = {"RDMA_Write": "ib_write_bw", "RDMA_Read": "ib_read_bw", "Send": "ib_send_bw"}
 _TEST = re.compile(r"^\s*(?P<verb>\w+)\s+(?P<kind>(?:[\w.]+ )*?)Test\s*$")  # `RDMA_Write Bidirectional BW Test`
+_LIMITED = re.compile(r"\bib_\w+_bw\b.*\s--rate_limit[ =]")  # of the command; no line of the output tells it
 _KINDS = ("BW ", "Post List BW ")
 _PORT = re.compile(r"\b(?P<end>local|remote) address\s*:\s*LID (?P<lid>\w+)")
 _GID = re.compile(r"^\s*GID\s*:\s*(?P<gid>[\d:a-f]+)\s*$")
@@ -79,8 +80,7 @@ def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
             target=tool,
             hint="--report_gbits",
         )
-    if any(_BOTH_PORTS.search(line) for line in lines):
-        raise other_statistic(tool, "two ports together (-O)", "run it for each port alone")
+    _refuse_other_rates(tool, lines)
     _refuse_one_port(lines)
     seen, broken = _perftest_rows(lines)
     if not seen:
@@ -88,11 +88,12 @@ def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
     if len({size for size, _ in seen}) < len(seen):
         raise other_statistic(tool, "an average for each interval (--run_infinitely)", "run it for a time: -D 10")
     size, average = max(seen)
+    sender, receiver = _ends(tool)
     infiniband = first_group(r"^\s*Link type\s*:\s*(\w+)", lines) == "IB"
     link = LinkResult(
         tool=tool,
-        sender="client",
-        receiver="server",
+        sender=sender,
+        receiver=receiver,
         bytes_per_s=average * factor,
         message_bytes=size,
         gpu_memory=any("gpu buffer" in line.lower() for line in lines),
@@ -107,6 +108,18 @@ def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
         options={"tool": tool, **_queue_pairs(lines)},
         diagnostics=(*left_out(tool, broken), *_perftest_end(lines, tool)),
     )
+
+
+def _refuse_other_rates(tool: str, lines: Sequence[str]) -> None:
+    if any(_BOTH_PORTS.search(line) for line in lines):
+        raise other_statistic(tool, "two ports together (-O)", "run it for each port alone")
+    if any(_LIMITED.search(line) for line in lines):
+        raise other_statistic(tool, "a rate that was set (--rate_limit)", "run it without --rate_limit")
+
+
+def _ends(tool: str) -> tuple[str, str]:
+    """Return sender and receiver: what ib_read_bw's client reads, the server sends."""
+    return ("server", "client") if tool == "ib_read_bw" else ("client", "server")
 
 
 def _queue_pairs(lines: Sequence[str]) -> dict[str, str]:
@@ -208,7 +221,14 @@ def osu(lines: Sequence[str], _: Asked) -> Parsed:
             **sizes_of(points),
         },
         diagnostics=(*(() if longest else (_OSU_MEAN_TIMES,)), *left_out(OSU, broken), _OSU_END),
+        wrong=_describe_failed_validation(lines),
     )
+
+
+def _describe_failed_validation(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the sizes whose sums `-c` found wrong: the last cell of a row is then `Fail`."""
+    failed = [cells[0] for cells in rows(lines) if cells[-1] == "Fail"]
+    return tuple(f"the tool found wrong values at {size} bytes" for size in failed)
 
 
 def unnamed_osu(title: str) -> ConfigError:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.fakes import public_logs
 from vsphere_ml.bench.imports.reading import Given
+from vsphere_ml.bench.model.record import Outcome
 from vsphere_ml.core.errors import ConfigError
 
 FOLDER = Path(__file__).parents[3] / "cases" / "imports"
@@ -76,7 +77,8 @@ def test_iperf3s_text_is_a_link_only_between_two_hosts_at_full_rate_and_with_its
         ({"fqrate": 1000000000}, ("10.0.0.11", "10.0.0.12"), "import.statistic"),
         ({"bidir": 1}, ("10.0.0.11", "10.0.0.12"), "import.statistic"),
         ({"protocol": "UDP", "target_bitrate": 1048576}, ("10.0.0.11", "10.0.0.12"), "import.statistic"),
-        ({"protocol": "UDP", "target_bitrate": 0}, ("10.0.0.11", "10.0.0.12"), ""),
+        ({"protocol": "UDP", "target_bitrate": 0}, ("10.0.0.11", "10.0.0.12"), "import.statistic"),
+        ({"protocol": "SCTP"}, ("10.0.0.11", "10.0.0.12"), "import.statistic"),
     ],
 )
 def test_iperf3s_json_likewise(test: dict[str, Any], ends: tuple[str, str], code: str) -> None:
@@ -116,7 +118,45 @@ def perftest(lids: tuple[str, str] = ("0000", "0000"), gids: tuple[str, str] = (
             "import.statistic",
         ),
         (WRITE.replace("RDMA_Write BW Test", "RDMA_Write Post List BW Test"), ""),
+        (f"$ ib_write_bw --rate_limit=10 --report_gbits 10.0.0.12\n{WRITE}", "import.statistic"),
     ],
 )
 def test_perftest_is_a_link_only_between_two_ports_in_one_direction(log: str, code: str) -> None:
     assert refusal(log) == code
+
+
+def ends_of(content: str) -> tuple[str, str]:
+    (link,) = public_logs.imported(content, Given()).link_results
+    return link.sender, link.receiver
+
+
+def test_what_a_client_reads_the_server_sends() -> None:
+    assert ends_of(WRITE) == ("client", "server")
+    assert ends_of(WRITE.replace("RDMA_Write BW Test", "RDMA_Read BW Test")) == ("server", "client")
+
+
+@pytest.mark.parametrize("reverse", [0, 1])
+def test_iperf3s_server_and_client_write_the_same_direction(reverse: int) -> None:
+    document = json.loads((FOLDER / "iperf3.json").read_text())
+    start = document["start"]
+    start["test_start"]["reverse"] = reverse
+    start["connected"][0] |= {"local_host": "10.0.0.11", "remote_host": "10.0.0.12"}
+    by_client = ends_of(json.dumps(document))
+    start["connected"][0] |= {"local_host": "10.0.0.12", "remote_host": "10.0.0.11"}
+    start["accepted_connection"] = start.pop("connecting_to")
+    assert ends_of(json.dumps(document)) == by_client
+    assert by_client == (("10.0.0.12", "10.0.0.11") if reverse else ("10.0.0.11", "10.0.0.12"))
+
+
+def test_iperf3s_streams_are_counted_past_99() -> None:
+    rows = [RECEIVED.format(id=5 + 2 * at, rate=8) for at in range(64)]
+    log = iperf3_text(*rows, RECEIVED.format(id="SUM", rate=8103), streams=64)
+    assert public_logs.imported(log, Given()).configuration.options["streams"] == "64"
+
+
+def test_sums_that_osu_found_wrong_make_the_run_invalid() -> None:
+    table = "# OSU MPI Allreduce Latency Test v7.3\n# Size  Avg Latency(us)  Validation\n4  2.11  Pass\n8  2.12  {}\n"
+    given = Given(ranks=4, nodes=2)
+    assert public_logs.imported(table.format("Pass"), given).outcome is Outcome.COMPLETE
+    wrong = public_logs.imported(table.format("Fail"), given)
+    assert (wrong.outcome, wrong.sweep) == (Outcome.INVALID, ())
