@@ -14,6 +14,7 @@ from vsphere_ml.bench.imports.parsed import (
     joined_runs_error,
     nothing,
     number,
+    other_statistic,
     parse_integer,
     truncated_diagnostics,
 )
@@ -34,6 +35,7 @@ _TOTAL_LINE = r"^\s*total images/sec:\s*(\d+\.\d\d)\s*$"
 # How several processes make one run (benchmark_cnn.py): by these, or with --job_name, which alone prints `Sync:`.
 _BETWEEN_PROCESSES = frozenset({"horovod", "distributed_replicated", "distributed_all_reduce", "collective_all_reduce"})
 _SYNC = re.compile(r"^\s*Sync:\s")
+_ASYNCHRONOUS = re.compile(r"^\s*Sync:\s+False\b")
 _ALIKE = 0.01  # by which workers' accounts of one run's total differ at most
 _RANK_0 = Diagnostic(
     code="import.one-rank",
@@ -110,6 +112,7 @@ def _refuse_other_total(totals: Sequence[tuple[int, float]], ranks: int | None, 
 
 def tf_cnn(lines: Sequence[str], asked: Asked) -> Parsed:
     """Return the one step time that the total tells: it is over all workers, each of which may print it."""
+    _refuse_no_training(lines)
     totals = [value for each in every(_TOTAL_LINE, lines) if (value := number(each)) is not None]
     everywhere = _one(TF_CNN, "global batch size", every(r"^\s*Batch size:\s*(\d+) global", lines))
     each = _one(TF_CNN, "batch size per device", every(r"^\s*(\d+)(?:\.0)? per device", lines))
@@ -128,6 +131,15 @@ def tf_cnn(lines: Sequence[str], asked: Asked) -> Parsed:
         averaged=True,
         diagnostics=(_TOTAL,),
     )
+
+
+def _refuse_no_training(lines: Sequence[str]) -> None:
+    """Raise ConfigError where no gradients are exchanged in a step (--eval, --forward_only), or no step is common."""
+    for mode in every(r"^\s*Mode:\s*(\S.*)", lines):
+        if "train" not in mode.lower():
+            raise other_statistic(TF_CNN, f"the rate of {mode[:40]}, which is no training", "run it without that")
+    if any(_ASYNCHRONOUS.search(line) for line in lines):
+        raise other_statistic(TF_CNN, "asynchronous updates, which have no step in common", "--cross_replica_sync")
 
 
 def _refuse_several_runs(totals: Sequence[float], updates: set[str], *, workers: bool) -> None:

@@ -65,6 +65,28 @@ def test_workers_of_one_run_each_print_its_total(more: str) -> None:
     assert run.steps.step_s[0][0] == pytest.approx(128 / 300)
 
 
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ("Mode: training\n", ""),
+        ("Mode: BenchmarkMode.TRAIN\n", ""),
+        ("Mode: forward-only\n", "import.statistic"),
+        ("Mode: evaluation\n", "import.statistic"),
+        ("Variables: parameter_server\nSync:        False\n", "import.statistic"),
+    ],
+)
+def test_what_is_no_training_with_a_step_in_common_is_refused(more: str, code: str) -> None:
+    log = tf_cnn("300.00", everywhere=128, more=more)
+    if code:
+        assert refusal(log, Given(nodes=2)) == code
+    else:
+        assert public_logs.imported(log, Given(nodes=2)).steps is not None
+
+
+def test_there_are_no_more_nodes_than_ranks() -> None:
+    assert refusal(HOROVOD, Given(nodes=3)) == "import.differs"
+
+
 def test_a_horovod_run_that_lists_one_processs_devices_does_not_tell_its_ranks() -> None:
     """The total is that of horovod's docs/benchmarks.rst, over 16 GPUs at 64 images each."""
     log = tf_cnn("1656.82", more="Devices: ['/gpu:0']\nVariables: horovod\n")
