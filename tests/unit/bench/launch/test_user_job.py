@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from tests.waiting import until
 from vsphere_ml.bench.launch import user_job, work_folder
 from vsphere_ml.bench.launch.launchers import Launch
 from vsphere_ml.bench.launch.remote_job import find_stale_processes, stop_processes
-from vsphere_ml.bench.model.job import FOLDER, Runtime
+from vsphere_ml.bench.model.job import FOLDER, MARK, USER_MARK, Runtime
 from vsphere_ml.bench.model.user_job import FoundJob, JobRecord, JobSettings, JobState, build_job
 from vsphere_ml.core.errors import BenchError, ConfigError
 from vsphere_ml.core.model.guest import CommandAnswer
@@ -43,12 +44,17 @@ RECORD = JobRecord(
 
 
 class Here:
-    """A shell on this machine, with the folder of all runs elsewhere and nobody to become."""
+    """A shell on this machine, with the folder of all runs elsewhere and nobody to become.
+
+    Processes are found on the whole machine, by their marks: this one has marks of its own, so that nothing of other
+    tests, or of a benchmark that runs beside them, is found or ended.
+    """
 
     name = "node-1"
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.own = f"_{zlib.crc32(str(folder).encode()):08x}"
 
     def ask(self, commands: Mapping[str, str]) -> Mapping[str, CommandAnswer]:
         return {name: self._execute(text) for name, text in commands.items()}
@@ -71,7 +77,8 @@ class Here:
         return Path(self._here(path))
 
     def _here(self, text: str) -> str:
-        return text.replace(FOLDER, str(self.folder))
+        text = text.replace(FOLDER, str(self.folder))
+        return text.replace(USER_MARK, USER_MARK + self.own).replace(MARK, MARK + self.own)
 
     def _execute(self, text: str) -> CommandAnswer:
         command = self._here(text).replace(f"runuser -u {getpass.getuser()} -- ", "")
@@ -89,7 +96,7 @@ def shell(tmp_path: Path) -> Iterator[Any]:
 
 
 def begin(shell: Any, *command: str, record: JobRecord = RECORD, archive: Path | None = None) -> None:
-    how = Launch(command=command, variables={"COLOUR": "deep blue", "VSML_JOB_RUN": record.run_id}, files={})
+    how = Launch(command=command, variables={"COLOUR": "deep blue", USER_MARK: record.run_id}, files={})
     made = build_job(record, JobSettings(runtime=Runtime(user=getpass.getuser())))
     user_job.lay_out(shell, made, how, archive)
     user_job.start(shell, made, how, record)
