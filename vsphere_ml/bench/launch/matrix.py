@@ -117,11 +117,9 @@ def plan(spec: BenchSpec, recorded: Sequence[Run]) -> tuple[PlannedLaunch, ...]:
 
 
 def over_nccl(spec: BenchSpec, gpus: Sequence[int]) -> BenchSpec:
-    """Return the wish over NCCL where each rank has a GPU and nobody named a backend; `gpus` are those of each node."""
-    on_gpus = find_gpu_backend(spec.launcher)
-    if on_gpus is None or spec.backend_named or min(gpus, default=0) < spec.slots:
-        return spec
-    return replace(spec, backend=on_gpus)
+    """Return the spec over NCCL if each rank has a GPU, unless a backend was named; `gpus` are those of each node."""
+    backend = None if spec.backend_named else find_gpu_backend(spec.launcher, gpus, spec.slots)
+    return replace(spec, backend=backend) if backend else spec
 
 
 def over_mpi(spec: BenchSpec, runtime: Runtime) -> BenchSpec:

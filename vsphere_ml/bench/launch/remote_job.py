@@ -15,13 +15,14 @@ from vsphere_ml.core.nodes.container import NAME
 from vsphere_ml.core.units import parse_integer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from vsphere_ml.bench.launch.launchers import Launch
     from vsphere_ml.bench.model.job import Job
     from vsphere_ml.core.model.guest import Probe, Shell
 
 WORKLOADS = Path(__file__).parents[1] / "workloads"
+ALL_WORKLOADS = tuple(sorted(each.name for each in WORKLOADS.glob("[a-z]*.py")))
 CHUNK = 900_000  # bytes of an answer; `ask` keeps a mebibyte
 PIECE = 200_000  # of what is looked at while it runs
 SHOWN = 30_000  # of an output that is shown
@@ -218,10 +219,12 @@ def busy_guest_error(node: str, run_id: str) -> BenchError:
     )
 
 
-def lay_out(shell: Shell, job: Job, how: Launch, script: Path | None = None, workloads: str = "[a-z]*.py") -> None:
+def lay_out(
+    shell: Shell, job: Job, how: Launch, script: Path | None = None, workloads: Collection[str] = ALL_WORKLOADS
+) -> None:
     """Bring what every node needs: the folder, which is the job's user's alone, scripts, the launcher's files.
 
-    `workloads` is a pattern of those of our scripts that the job may start.
+    `workloads` are those of our programs that the job may start.
     """
     user = shlex.quote(job.runtime.user)
     owner = f"{job.runtime.user}:"
@@ -230,8 +233,8 @@ def lay_out(shell: Shell, job: Job, how: Launch, script: Path | None = None, wor
         f'install -d -m 700 -o {user} -g "$(id -gn {user})" {job.folder} {job.folder}/bin',
         timeout_s=RUN_S,
     )
-    for each in sorted(WORKLOADS.glob(workloads)):
-        shell.write(f"{job.folder}/{each.name}", each.read_text(encoding="utf-8"), owner=owner)
+    for name in workloads:
+        shell.write(f"{job.folder}/{name}", (WORKLOADS / name).read_text(encoding="utf-8"), owner=owner)
     if script is not None:
         shell.put(script, f"{job.folder}/{SCRIPT}/{script.name}")
     for name, text in how.files.items():

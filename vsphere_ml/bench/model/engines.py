@@ -35,7 +35,7 @@ class EngineSpec:
     needs: Needs
     launchers: tuple[LauncherName, ...]  # the first is the default
     models: tuple[str, ...] = ()  # that it has; empty: all
-    takes_backend: bool = False  # it is told what gradients go over; Horovod and JAX know by themselves
+    takes_backend: bool = False  # it has an option for what gradients go over, which Horovod decides by itself
 
 
 ENGINES = {
@@ -60,6 +60,7 @@ ENGINES = {
             needs=Needs.JAX,
             launchers=(LauncherName.SSH,),
             models=("small",),
+            takes_backend=True,
         ),
     )
 }

@@ -54,6 +54,11 @@ def rate(bits_per_s: float) -> str:
     return f"{_scale_value(bits_per_s, ((1e9, 'Gbit'), (1e6, 'Mbit'), (1e3, 'kbit'), (1.0, 'bit')))}/s"
 
 
+def flops(per_s: float) -> str:
+    """Return a rate of computing."""
+    return _scale_value(per_s, ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"), (1.0, "FLOP/s")))
+
+
 def percent(share: float) -> str:
     """Return a share in percent."""
     return f"{share * 100:.1f} %"

@@ -58,9 +58,6 @@ class RoofPoint:
     intensity: float  # FLOP/byte
     attained: float  # FLOP/s
 
-    def is_network_bound(self, peak: float) -> bool:
-        return self.attained < peak
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roofline:

@@ -23,12 +23,16 @@ SHOWN_FIRST = ("Training", "Links")
 
 def page(content: ReportContent, seen: Study) -> str:
     """Return the document."""
-    body = "\n".join(_body(content, seen))
+    return document(content.title, "\n".join(_body(content, seen)))
+
+
+def document(title: str, body: str) -> str:
+    """Return a page that runs nothing and fetches nothing, in the style of reports."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(content.title)}</title><style>{STYLE}</style></head>\n<body><main>\n{body}\n</main></body></html>\n"
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body><main>\n{body}\n</main></body></html>\n"
     )
 
 
@@ -37,7 +41,7 @@ def _body(content: ReportContent, seen: Study) -> Iterator[str]:
     yield from (f'<p class="notice">{escape(each)}</p>' for each in content.notices)
     yield from _figures(seen)
     first = [table for table in content.tables if table.heading in SHOWN_FIRST]
-    yield from (_table(table) for table in first)
+    yield from (table_section(table) for table in first)
     if content.diagnostics:
         yield f"<details><summary>All findings</summary><ol>{''.join(_diagnostics(content))}</ol></details>"
     yield from (_fold_table(table) for table in content.tables if table not in first)
@@ -78,8 +82,13 @@ def _actions(content: ReportContent) -> Iterator[str]:
 def _figures(seen: Study) -> Iterator[str]:
     """Yield each plot twice, for screens and for telephones: a drawing that shrinks takes its labels with it."""
     for wide, narrow in zip(plots(seen), plots(seen, NARROW), strict=True):
-        drawn = f'<div class="wide-plot">{wide.svg}</div><div class="narrow">{narrow.svg}</div>'
-        yield f"<figure><figcaption>{escape(wide.caption)}</figcaption>{drawn}</figure>"
+        yield figure(wide.caption, wide.svg, narrow.svg)
+
+
+def figure(caption: str, wide: str, narrow: str) -> str:
+    """Return a figure of two drawings, one for screens and one for telephones."""
+    drawn = f'<div class="wide-plot">{wide}</div><div class="narrow">{narrow}</div>'
+    return f"<figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure>"
 
 
 def _diagnostics(content: ReportContent) -> Iterator[str]:
@@ -96,7 +105,8 @@ def _fold_table(table: ReportTable) -> str:
     return f"<details><summary>{escape(table.heading)}</summary>{_rows(table)}</details>"
 
 
-def _table(table: ReportTable) -> str:
+def table_section(table: ReportTable) -> str:
+    """Return a table below its heading; on telephones each cell has its title beside it."""
     return f"<h2>{escape(table.heading)}</h2>{_rows(table)}"
 
 

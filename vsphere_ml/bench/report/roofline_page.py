@@ -8,36 +8,39 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.report.canvas import BOTTOM, HEIGHT, LEFT, NARROW, TOP, WIDTH, Canvas, powers
-from vsphere_ml.bench.report.style import STYLE
+from vsphere_ml.bench.report.html_page import document, figure, table_section
+from vsphere_ml.bench.report.tables import ReportTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from vsphere_ml.bench.predict.roofline import Roofline
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-_TERA = 1e12
+TITLES = ("NODES", "FLOP/BYTE", "AT MOST", "OF PEAK")
 _APART = 4.0  # as much farther than the outermost ridge or point the axis goes
 
 
 def page(roof: Roofline) -> str:
     """Return the document."""
-    drawn = f'<div class="wide-plot">{draw(roof, WIDTH)}</div><div class="narrow">{draw(roof, NARROW)}</div>'
     title = f"Roofline: {roof.gpu}, {roof.math}"
-    caption = "FLOP/s of one GPU over FLOP for each byte"
     body = (
         f"<h1>{escape(title)}</h1>",
         f'<p class="facts">{escape(_facts(roof))}</p>',
-        f"<figure><figcaption>{caption}</figcaption>{drawn}</figure>",
-        *_table(roof),
+        figure("FLOP/s of one GPU over FLOP for each byte", draw(roof, WIDTH), draw(roof, NARROW)),
+        table_section(ReportTable(heading="Over the network", titles=TITLES, rows=rows(roof))),
         "<p>Computed from sizes and data sheets; nothing was measured.</p>",
     )
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body><main>\n{''.join(body)}\n"
-        "</main></body></html>\n"
+    return document(title, "\n".join(body))
+
+
+def rows(roof: Roofline) -> tuple[tuple[str, ...], ...]:
+    """Return a row for each number of nodes, of a page's table and of a terminal's."""
+    return tuple(
+        (
+            str(each.nodes),
+            figures.number(each.intensity),
+            figures.flops(each.attained),
+            figures.percent(each.attained / roof.peak),
+        )
+        for each in roof.points
     )
 
 
@@ -49,7 +52,7 @@ def draw(roof: Roofline, width: int) -> str:
     x = powers([low, high], begin=LEFT, end=canvas.right - 12, label=figures.number, base=10)
     lowest = min(low * roof.memory_bytes_per_s, *(each.attained for each in roof.points), roof.peak)
     decade = 10.0 ** math.floor(math.log10(lowest))  # at least two ticks
-    y = powers([decade, roof.peak * 2], begin=HEIGHT - BOTTOM, end=TOP, label=_tera, base=10)
+    y = powers([decade, roof.peak * 2], begin=HEIGHT - BOTTOM, end=TOP, label=_label_flops, base=10)
     canvas.axes(x, y, "FLOP for each byte", "FLOP/s")
     roofs = (("c0", roof.memory_bytes_per_s), ("c1", roof.network_bytes_per_s))
     for style, rate in roofs:
@@ -58,31 +61,20 @@ def draw(roof: Roofline, width: int) -> str:
         canvas.line([(x.at(each), y.at(value)) for each, value in points], f"{style} stroke")
         canvas.dot(x.at(ridge), y.at(roof.peak), style, f"ridge: {figures.number(ridge)} FLOP/byte", 3)
     for each in roof.points:
-        name = f"{each.nodes} nodes: {figures.number(each.intensity)} FLOP/byte, {_tera(each.attained)}FLOP/s"
+        name = f"{each.nodes} nodes: {figures.number(each.intensity)} FLOP/byte, {figures.flops(each.attained)}"
         canvas.dot(x.at(each.intensity), y.at(each.attained), "c1", name)
     names = ("the GPU's own memory", "the network; a dot: so many nodes")
     canvas.legend([(style, name) for (style, _), name in zip(roofs, names, strict=True)])
     return canvas.svg()
 
 
-def _tera(value: float) -> str:
-    exponent = math.log10(value / _TERA)
-    return f"{figures.number(value / _TERA)} T" if exponent >= -1 else f"{figures.number(value / 1e9)} G"
+def _label_flops(value: float) -> str:
+    """Return an axis' label: its title has the unit."""
+    return figures.flops(value).removesuffix("FLOP/s")
 
 
 def _facts(roof: Roofline) -> str:
     return (
-        f"peak {_tera(roof.peak)}FLOP/s · ridge of its memory {figures.number(roof.memory_ridge)} FLOP/byte"
+        f"peak {figures.flops(roof.peak)} · ridge of its memory {figures.number(roof.memory_ridge)} FLOP/byte"
         f" · of the network {figures.number(roof.network_ridge)} FLOP/byte"
     )
-
-
-def _table(roof: Roofline) -> Iterator[str]:
-    heads = ("Nodes", "FLOP/byte", "At most", "Of peak")
-    yield f"<table><thead><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr></thead><tbody>"
-    for each in roof.points:
-        share = figures.percent(each.attained / roof.peak)
-        cells = (str(each.nodes), figures.number(each.intensity), f"{_tera(each.attained)}FLOP/s", share)
-        row = "".join(f'<td data-label="{head}">{escape(cell)}</td>' for head, cell in zip(heads, cells, strict=True))
-        yield f"<tr>{row}</tr>"
-    yield "</tbody></table>"

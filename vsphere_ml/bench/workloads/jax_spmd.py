@@ -1,7 +1,7 @@
 """`train.py` with JAX: one program over the devices of all processes, whose gradients are averaged by `pmean`.
 
 On CPUs XLA carries it by Gloo, on GPUs by NCCL. Processes meet at rank 0, by the variables that torchrun would set.
-Needs JAX 0.6 (`jax.shard_map`).
+Run with JAX 0.10 and 0.11; older ones may lack `jax.shard_map` or its `check_vma`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BASE_RATE, MOMENTUM = 0.01, 0.9
+PLATFORMS = {"gloo": "cpu", "nccl": "cuda"}
 
 
 def start(given: argparse.Namespace) -> SpmdTraining:
     import jax
 
-    # With GPUs XLA would make a client for CPUs as well, whose Gloo wants the guest's own name to lead to an address.
-    if os.path.exists("/proc/driver/nvidia/version"):  # noqa: PTH110 - needs no import
-        jax.config.update("jax_platforms", "cuda")
+    # By itself XLA makes a client for CPUs beside the GPUs', whose Gloo wants the guest's name to lead to an address.
+    jax.config.update("jax_platforms", PLATFORMS[given.backend])
     rank, ranks, local_rank = (int(os.environ.get(name, "0")) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
     if ranks > 1:
         meet = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
@@ -49,7 +49,7 @@ class SpmdTraining:
         self.parameters = sum(each.size for each in leaves)
         (own,) = jax.local_devices()
         self.device = "CPU" if own.platform == "cpu" else f"GPU:{own.local_hardware_id}"
-        self.built = ["gloo"] if own.platform == "cpu" else ["nccl"]
+        self.built = [given.backend]
         self.versions = {"jax": jax.__version__}
 
     def place_alike(self, values: Any) -> Any:

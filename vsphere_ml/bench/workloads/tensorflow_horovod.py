@@ -92,7 +92,7 @@ class HorovodTraining:
             emit("elastic", step=state.step, size=hvd.size())
             report.period()
             while state.step < given.steps:
-                report.make(state.step)
+                report.record(state.step, report.make())
                 state.step += 1
                 if state.step % COMMIT_EVERY == 0:
                     state.weights = self.copy_weights()

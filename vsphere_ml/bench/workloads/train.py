@@ -97,7 +97,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--image", type=int, default=64, help="pixels of a side")
     parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--precision", choices=("fp32", "fp16"), default="fp32", help="of gradients on the wire")
-    parser.add_argument("--backend", choices=("gloo", "nccl"), default="gloo", help="that PyTorch's gradients go over")
+    parser.add_argument("--backend", choices=("gloo", "nccl"), default="gloo", help="for gradients, without Horovod")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--local-every", type=int, default=LOCAL_EVERY, help="steps from one local step to the next")
     parser.add_argument("--until", default="", help="end soon after this file is there, on rank 0's machine")
@@ -117,8 +117,9 @@ def train(training: EngineTraining, given: argparse.Namespace) -> None:
         local(*next(training.images))
     began, report = time.monotonic(), StepReport(training)
     for number in range(given.steps):
-        asks = given.until and number % ASK_EVERY == 0
-        stops = report.make(number, lambda: training.is_stop_wanted(given.until) if asks else False)  # noqa: B023 - at once
+        made = report.make()
+        stops = given.until and number % ASK_EVERY == 0 and training.is_stop_wanted(given.until)
+        report.record(number, made)
         if local is not None and (number + 1) % given.local_every == 0:
             computed, exchanged = local(*report.batch)
             emit("local", seconds=report.period(), compute_s=round(computed, 6), exchange_s=round(exchanged, 6))
@@ -135,17 +136,18 @@ class StepReport:
         self.batch: Any = None  # of the step that was made last
         self.since = time.perf_counter()
 
-    def make(self, number: int, after: Callable[[], bool] = lambda: False) -> bool:
-        """Make a step; return what `after` does, whose time is in the period too."""
+    def make(self) -> dict[str, float]:
+        """Make a step; return its loss and the seconds of its parts."""
         asked = time.perf_counter()
         self.batch = next(self.training.images)
         came = time.perf_counter()
         loss = self.training.step(*self.batch)
         done = time.perf_counter()
-        stops = after()
-        parts = {"input_s": round(came - asked, 6), "work_s": round(done - came, 6)}
-        emit("step", step=number, loss=round(loss, 6), seconds=self.period(), **parts)
-        return stops
+        return {"loss": round(loss, 6), "input_s": round(came - asked, 6), "work_s": round(done - came, 6)}
+
+    def record(self, number: int, made: dict[str, float]) -> None:
+        """Report a step; its period ends here."""
+        emit("step", step=number, seconds=self.period(), **made)
 
     def period(self) -> float:
         now = time.perf_counter()

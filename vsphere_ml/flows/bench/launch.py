@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.bench.launch import programs, remote_job, transports
 from vsphere_ml.bench.launch.events import ProcessesEnded, ProcessesLeft
-from vsphere_ml.bench.launch.launchers import find_gpu_backend
+from vsphere_ml.bench.launch.launchers import find_launcher
 from vsphere_ml.bench.launch.launchers import launch as launched
 from vsphere_ml.bench.model import rank_log
+from vsphere_ml.bench.model.engines import Needs
 from vsphere_ml.bench.model.job import Job, Tools
 from vsphere_ml.bench.model.record import Workload
 from vsphere_ml.bench.probe import link_tools, nccl_tests, survey
@@ -190,11 +191,11 @@ def _prepare_job(session: BenchSession, job: Job) -> Job:
     if (
         asked.transport.spec.gpu_memory
         and asked.workload is not Workload.NCCL
-        and find_gpu_backend(asked.launcher) is None  # Horovod's ranks: what reduces is in its own library
+        and find_launcher(asked.launcher).script_needs is Needs.HOROVOD  # which reduces by its own library
         and (without := [*survey.cpu_bound(surveyed)])
     ):
         raise survey.no_gpu_runtime(without, asked.transport)
-    if asked.backend and asked.backend == find_gpu_backend(asked.launcher):
+    if asked.backend == find_launcher(asked.launcher).on_gpus:
         nccl_tests.enough_gpus({each.node: each.gpus for each in surveyed}, job.slots)
     asks = transports.nccl_settings(asked.transport, session.interface, surveyed, session.spec.roce.traffic_class)
     job = replace(job, variables={**asks.common, **job.variables}, node_variables=asks.by_node)

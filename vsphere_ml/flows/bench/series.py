@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from vsphere_ml.bench.analysis.metric import metric
 from vsphere_ml.bench.launch import matrix
 from vsphere_ml.bench.launch.events import Launching, LaunchSkipped, Measured, Planning, PrecisionReached
-from vsphere_ml.bench.launch.launchers import find_script_needs
+from vsphere_ml.bench.launch.launchers import find_launcher
 from vsphere_ml.bench.launch.matrix import is_same_configuration
 from vsphere_ml.bench.model.engines import ENGINES, Needs
 from vsphere_ml.bench.model.record import Cluster, Outcome, Workload
@@ -362,4 +362,5 @@ def _needs(spec: BenchSpec) -> Needs:
         return Needs.NOTHING
     if set(spec.workloads) <= {Workload.LINK, Workload.NCCL}:
         return Needs.PYTHON
-    return find_script_needs(spec.launcher) if Workload.SCRIPT in spec.workloads else ENGINES[spec.engine].needs
+    engine = ENGINES[spec.engine].needs
+    return find_launcher(spec.launcher).script_needs if Workload.SCRIPT in spec.workloads else engine

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import remote_job, transports, user_job
-from vsphere_ml.bench.launch.launchers import LAUNCHERS
+from vsphere_ml.bench.launch.launchers import find_gpu_backend, find_launcher
 from vsphere_ml.bench.launch.launchers import launch as launched
 from vsphere_ml.bench.model.engines import Needs
 from vsphere_ml.bench.model.job import PATH, Tools
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vsphere_ml.bench.model.job import Job
-    from vsphere_ml.bench.model.launcher_names import Backend
     from vsphere_ml.bench.probe.survey import Surveyed
     from vsphere_ml.core.model.guest import Shell
     from vsphere_ml.core.model.spec import ClusterSpec
@@ -100,7 +99,9 @@ def _prepare(
         cluster=spec.name,
         command=asked.command,
         launcher=asked.launcher,
-        backend=_choose_backend(asked.launcher, surveyed),
+        # As far as vsml knows: the program may choose another one.
+        backend=find_gpu_backend(asked.launcher, [each.gpus for each in surveyed], asked.ranks_per_node)
+        or find_launcher(asked.launcher).backends[0],
         transport=transport.value,
         ranks_per_node=asked.ranks_per_node,
         nodes=tuple((peer.name, peer.address) for peer in peers),
@@ -135,7 +136,7 @@ def _program(command: tuple[str, ...], python: str) -> tuple[str, ...]:
 
 def _find_needs(launcher: str) -> Needs:
     """Return what must be there: that by which the launcher starts, else a Python alone, for our own scripts."""
-    row = next(each for each in LAUNCHERS if each.name == launcher)
+    row = find_launcher(launcher)
     return Needs.PYTHON if row.mpi else row.script_needs
 
 
@@ -144,9 +145,3 @@ def choose_transport(surveyed: Sequence[Surveyed]) -> Transport:
     if not all(each.gpus and each.ports for each in surveyed):
         return Transport.TCP
     return Transport.GPUDIRECT if all(each.peermem or each.dma_buf for each in surveyed) else Transport.ROCE
-
-
-def _choose_backend(launcher: str, surveyed: Sequence[Surveyed]) -> Backend:
-    """Return what ranks talk over, as far as vsml knows: NCCL where the launcher leaves it to the program's GPUs."""
-    row = next(each for each in LAUNCHERS if each.name == launcher)
-    return row.on_gpus if row.on_gpus is not None and all(each.gpus for each in surveyed) else row.backends[0]

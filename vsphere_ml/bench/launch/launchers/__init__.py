@@ -15,10 +15,9 @@ from vsphere_ml.bench.model.launcher_names import Backend
 from vsphere_ml.core.errors import ConfigError, NotPossible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from vsphere_ml.bench.launch.launchers.launcher import Launcher
-    from vsphere_ml.bench.model.engines import Needs
     from vsphere_ml.bench.model.job import Job
 
 LAUNCHERS = (horovodrun.OVER_GLOO, horovodrun.OVER_MPI, openmpi.MPIRUN, mpich.MPIRUN, torchrun.TORCHRUN, ssh.SSH)
@@ -72,21 +71,22 @@ def find_tag(launcher: str) -> str:
     return next((each.tag for each in LAUNCHERS if each.name == launcher and each.tag), "")
 
 
-def find_gpu_backend(launcher: str) -> Backend | None:
-    """Return what ranks talk over that this launcher starts where each has a GPU; None where that makes no difference.
+def find_launcher(name: str) -> Launcher:
+    """Return the first row of this name; others of it differ in what ranks talk over, and in whose MPI it is."""
+    return next(each for each in LAUNCHERS if each.name == name)
 
-    Horovod uses NCCL for what lies in GPUs' memory by itself, whatever its controllers talk over.
+
+def find_gpu_backend(launcher: str, gpus: Sequence[int], ranks_per_node: int) -> Backend | None:
+    """Return what ranks talk over where each of them has a GPU; `gpus` are those of each node.
+
+    None where one has no GPU, and for launchers of Horovod, which takes NCCL for GPUs' memory by itself, whatever its
+    controllers talk over.
     """
-    return next((each.on_gpus for each in LAUNCHERS if each.name == launcher), None)
-
-
-def find_script_needs(launcher: str) -> Needs:
-    """Return what a program of one's own needs where this launcher starts it."""
-    return next(each.script_needs for each in LAUNCHERS if each.name == launcher)
+    return find_launcher(launcher).on_gpus if min(gpus, default=0) >= ranks_per_node else None
 
 
 def choose_backend(launcher: str, backend: Backend | None, *, elastic: bool = False) -> Backend:
-    """Return what ranks talk over that this launcher starts, its first choice when nobody says.
+    """Return what ranks talk over that this launcher starts, its first choice where none is named.
 
     ConfigError `usage` when it starts none of this kind, or none that go on when a node is lost.
     """

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from vsphere_ml.bench.model.job import Job
-    from vsphere_ml.bench.model.launcher_names import Backend
+    from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
 
 # Options may stand before and after the host, as ssh takes them; what follows is the remote command. It gets the run's
 # mark, so that a daemon of MPI is found too when it is left. The launchers' own options have no blanks in them.
@@ -46,7 +46,7 @@ command="docker exec -i {name} sh -c $quoted"
 class Launcher:
     """What starts ranks in a certain way; the functions return the command in the first guest, and variables for it."""
 
-    name: str
+    name: LauncherName
     backends: tuple[Backend, ...]  # that the ranks can talk over
     command: Callable[[Job], tuple[str, ...]]
     variables: Callable[[Job], Mapping[str, str]]

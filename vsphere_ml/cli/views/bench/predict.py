@@ -86,7 +86,6 @@ def _parts(made: Prediction, measured: UsedShare | None, crossings: Sequence[Cro
         yield table(("PATH", "WHAT", "ONE DIRECTION", "GRADIENTS IN", "SOURCE"), map(_crossing_row, crossings))
 
 
-_TERA = 1e12
 _FITS = {
     True: ("fits", "green"),
     False: ("does not fit", "red"),
@@ -109,22 +108,14 @@ def _memory(needed: MemoryNeed | None) -> Iterator[RenderableType]:
 def _roofline(roof: Roofline | None) -> Iterator[RenderableType]:
     if roof is None:
         return
-    peak = f"{roof.peak / _TERA:,.1f} TFLOP/s"
+    from vsphere_ml.bench.report import roofline_page
+
     ridges = (figures.number(roof.memory_ridge), figures.number(roof.network_ridge))
     yield line(
-        f"{roof.gpu}, {roof.math}: {peak}; it waits below {ridges[0]} FLOP for each byte of its memory, "
-        f"below {ridges[1]} for each byte to other nodes"
+        f"{roof.gpu}, {roof.math}: {figures.flops(roof.peak)}; it waits below {ridges[0]} FLOP for each byte of its "
+        f"memory, below {ridges[1]} for each byte to other nodes"
     )
-    rows = (
-        (
-            str(each.nodes),
-            figures.number(each.intensity),
-            f"{each.attained / _TERA:,.1f} TFLOP/s",
-            figures.percent(each.attained / roof.peak),
-        )
-        for each in roof.points
-    )
-    yield table(("NODES", "FLOP/BYTE", "AT MOST", "OF PEAK"), rows)
+    yield table(roofline_page.TITLES, roofline_page.rows(roof))
 
 
 def _crossing_row(each: Crossing) -> tuple[str, ...]:
