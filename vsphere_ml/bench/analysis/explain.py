@@ -62,13 +62,13 @@ def _list_once(diagnostics: Iterator[Diagnostic | None]) -> list[Diagnostic]:
 
 def _failures(seen: Study) -> Iterator[Diagnostic]:
     """Yield each reason once for which launches failed, and how many they were; what is invalid has its proofs."""
-    failed = [run for run in seen.skipped if run.outcome is Outcome.FAILED]
-    reasons = Counter((seen.titles(run.configuration), run.reason) for run in failed)
-    for (where, reason), launches in reasons.items():
+    failed = [run for run in seen.skipped if run.outcome in {Outcome.FAILED, Outcome.REFUSED}]
+    reasons = Counter((seen.titles(run.configuration), run.outcome.value, run.reason) for run in failed)
+    for (where, outcome, reason), launches in reasons.items():
         yield Diagnostic(
             code="bench.failed",
             target=where,
-            message=f"{count(launches, 'launch', 'launches')} failed: {reason}",
+            message=f"{count(launches, 'launch', 'launches')} {outcome}: {reason}",
             hint="RUN.log in the record, where one was started, has what the launcher printed; "
             "the same command with the same --results goes on",
         )

@@ -39,6 +39,8 @@ class BenchSpec:
     engine: Engine = Engine.TENSORFLOW
     launcher: str = LauncherName.HOROVODRUN
     backend: str = Backend.GLOO
+    stacks: tuple[tuple[str, str], ...] = ()  # launchers and backends to cross with the rest; empty: those
+    mpi: str = ""  # version, and whose it is where it is not Open MPI, of the guests'
     backend_named: bool = False  # by a person, and not the launcher's first
     model: str = "small"
     batch: int = 32
@@ -60,12 +62,13 @@ class PlannedLaunch:
 def expand(spec: BenchSpec) -> tuple[Configuration, ...]:
     """Return each configuration once: by number of nodes, then workload, transport and gradients."""
     return tuple(
-        _configuration(spec, workload, nodes, transport, gradients)
+        _configuration(replace(spec, launcher=launcher, backend=backend), workload, nodes, transport, gradients)
         for nodes in sorted(set(spec.nodes))
         for workload in _WORKLOADS
         if workload in spec.workloads and (nodes >= _PAIR or workload in _ALONE)
         for transport in (Transport if nodes >= _PAIR else [Transport.TCP])
         if transport in _transports(spec, workload) or nodes < _PAIR
+        for launcher, backend in _stacks(spec, workload)
         for gradients in (sorted(set(spec.gradients), reverse=True) if workload is Workload.TRAIN else ("fp32",))
     )
 
@@ -100,6 +103,18 @@ def _transports(spec: BenchSpec, workload: Workload) -> tuple[Transport, ...]:
     return (spec.link_transports or spec.transports) if workload is Workload.LINK else spec.transports
 
 
+def _stacks(spec: BenchSpec, workload: Workload) -> tuple[tuple[str, str], ...]:
+    """Return what starts ranks and what they talk over; links and nccl-tests have their own."""
+    own = workload in {Workload.LINK, Workload.NCCL}
+    return ((spec.launcher, spec.backend),) if own or not spec.stacks else spec.stacks
+
+
+def at_level(spec: BenchSpec, option: str, level: str) -> BenchSpec:
+    """Return the spec with this option of every workload: what the guests are found in, which changes results."""
+    options = {each: {**spec.options.get(each, {}), option: level} for each in spec.workloads}
+    return replace(spec, options={**spec.options, **options})
+
+
 def plan(spec: BenchSpec, recorded: Sequence[Run]) -> tuple[PlannedLaunch, ...]:
     """Return every launch in order; those that are complete in the record are not made again.
 
@@ -123,13 +138,9 @@ def over_nccl(spec: BenchSpec, gpus: Sequence[int]) -> BenchSpec:
 
 
 def over_mpi(spec: BenchSpec, runtime: Runtime) -> BenchSpec:
-    """Return the wish with whose MPI it is and its version among the options of what goes over MPI: results differ."""
-    over = _WORKLOADS[1:] if spec.backend == Backend.MPI else (Workload.NCCL,)
-    if not runtime.mpi_version:
-        return spec
+    """Return the wish with whose MPI it is and its version, an option of what goes over MPI: results differ."""
     version = ".".join(map(str, runtime.mpi_version))
-    mpi = {"mpi": version if runtime.mpi == OPEN_MPI else f"{runtime.mpi} {version}"}
-    return replace(spec, options={**spec.options, **{each: {**spec.options.get(each, {}), **mpi} for each in over}})
+    return replace(spec, mpi=version if runtime.mpi == OPEN_MPI or not version else f"{runtime.mpi} {version}")
 
 
 def is_same_configuration(one: Configuration, other: Configuration) -> bool:
@@ -156,6 +167,7 @@ def _configuration(
         gradients=gradients,
         options={
             **spec.options.get(workload, {}),
+            **({"mpi": spec.mpi} if spec.mpi and launched and (nccl or spec.backend == Backend.MPI) else {}),
             **({"engine": spec.engine.value} if other else {}),
             **({"in": spec.within.value} if inside else {}),
             **(_variables_option(spec.variables) if launched else {}),

@@ -79,6 +79,7 @@ class Job:
     least_nodes: int = 0  # elastic: the job goes on while so many are left; 0: it fails when one is lost
     variables: Mapping[str, str] = field(default_factory=dict)
     node_variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by node, what is not alike in all
+    over_ucx: bool = False  # MPI carries the collectives by UCX over RDMA ports, and not over TCP
     mark: str = MARK
     root: str = FOLDER  # the folder of all runs
     work_folder: str = ""  # where ranks are started, each line of theirs with its rank; empty: as the launcher does it

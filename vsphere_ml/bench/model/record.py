@@ -33,6 +33,7 @@ class Outcome(StrEnum):
 
     COMPLETE = "complete"
     FAILED = "failed"
+    REFUSED = "refused"  # not begun: the guests lack what it takes; the first diagnostic has the error's code
     INVALID = "invalid"  # it ran, and a proof failed: ranks out of sync, on the wrong hosts, by the wrong path
     CUT = "cut"
 

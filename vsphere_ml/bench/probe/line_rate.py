@@ -72,8 +72,11 @@ def _of_uplink(seen: Surveyed, interface: str, driver: str, machine: Machine) ->
 
 
 def _of_rdma(seen: Surveyed, machine: Machine) -> LineRate:
-    """Return the rate of the slowest port that RoCE can go by."""
-    ports = [each.port for each in rdma.rails(seen.ports)]
+    """Return the rate of the slowest port that RDMA can go by: of a PVRDMA adapter that of its switch's uplink."""
+    rails = rdma.rails(seen.ports)
+    if any(each.port.paravirtual for each in rails):
+        return _of_uplink(seen, rails[0].gid.interface, rdma.PVRDMA_DRIVER, machine)
+    ports = [each.port for each in rails]
     rates = [each.line_rate_bits_per_s for each in ports if each.line_rate_bits_per_s is not None]
     if ports and len(rates) == len(ports):
         source = f"/sys/class/infiniband/{ports[0].device}/ports in the guests"

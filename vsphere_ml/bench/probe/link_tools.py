@@ -28,9 +28,10 @@ def missing_tool(transport: Transport, surveyed: Sequence[Surveyed]) -> str | No
 def _missing_tool(transport: Transport, each: Surveyed) -> str | None:
     if not transport.spec.rdma:
         return None if each.iperf3 else "no iperf3"
-    if not each.ports:
-        return "no RDMA device"
-    if not rdma.rails(each.ports):
+    ports = rdma.ports_of_transport(each.ports, transport)
+    if not ports:
+        return "no PVRDMA device" if transport.spec.paravirtual else "no RDMA device"
+    if not rdma.rails(ports):
         return "no active RDMA port with a RoCE v2 GID of an IPv4 address"
     if each.perftest is None:
         return "no ib_write_bw"
@@ -60,7 +61,7 @@ def ends(node: Peer, each: Surveyed, transport: Transport, within: RunIn) -> tup
             gpu=0 if transport.spec.gpu_memory else None,
             dma_buf=not each.peermem,
         )
-        for rail in rdma.rails(each.ports)
+        for rail in rdma.rails(rdma.ports_of_transport(each.ports, transport))
     )
 
 

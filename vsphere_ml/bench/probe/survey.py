@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from vsphere_ml.bench.model.job import Tools
+    from vsphere_ml.bench.model.transports import Transport
     from vsphere_ml.bench.probe.container import ContainerInfo
     from vsphere_ml.bench.probe.nccl_tests import AllReducePerf
     from vsphere_ml.bench.probe.perftest import Perftest
@@ -170,6 +171,11 @@ def read(node: str, seen: Mapping[str, CommandAnswer], rdma_device: str = "") ->
         home=seen["home"].text,
         supervised=tuple(line.rpartition("/")[2] for line in seen["supervised"].out.split()),
     )
+
+
+def restrict_ports(each: Surveyed, transport: Transport) -> Surveyed:
+    """Return what the guest has for this transport: of several RDMA devices those that it may go by."""
+    return replace(each, ports=rdma.ports_of_transport(each.ports, transport)) if transport.spec.rdma else each
 
 
 def interface(seen: Sequence[Surveyed], nodes: Sequence[Peer], wanted: str = "") -> str:

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import causes
 from vsphere_ml.bench.model.record import LocalSteps, Outcome, Run, Steps, SweepPoint, Verdict, Workload, World
-from vsphere_ml.bench.proof import channels, ledger, marking, paths
+from vsphere_ml.bench.proof import channels, ledger, marking, paths, ucx
 from vsphere_ml.bench.proof import ranks as proof
 from vsphere_ml.bench.proof.contention import contention
 from vsphere_ml.bench.proof.launch_context import blank, cpu_training, environment, method, version_mismatches
 from vsphere_ml.core.diagnostics import Diagnostic
-from vsphere_ml.core.errors import BenchError, PlacementError
+from vsphere_ml.core.errors import BenchError, GuestError, PlacementError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vsphere_ml.bench.model.job import Job
     from vsphere_ml.bench.model.rank_log import RankLog
-    from vsphere_ml.bench.model.record import Configuration
+    from vsphere_ml.bench.model.record import Configuration, Path, Proof
     from vsphere_ml.bench.proof.launch_context import LaunchContext
     from vsphere_ml.bench.stats.stop import Stop
     from vsphere_ml.core.errors import VsmlError
@@ -33,8 +33,7 @@ def run(context: LaunchContext, logs: Sequence[RankLog], log: str, stop: Stop | 
     if job.least_nodes:
         logs = [each for each in logs if each.ended]
     _complete(job, logs, log)
-    went = channels.of_nccl(log) or paths.of_sockets(job, logs)
-    by = paths.proof(job, logs, went, context.surveyed, log)
+    went, by = _prove_path(context, logs, log)
     proofs = tuple(each for each in (*proof.proofs(job, logs), by, context.clean) if each is not None)
     counts, marked = ledger.count(job, logs), marking.count(job, logs, context.priority)
     failed = [each for each in proofs if each.verdict is Verdict.NO]
@@ -68,6 +67,15 @@ def run(context: LaunchContext, logs: Sequence[RankLog], log: str, stop: Stop | 
     )
 
 
+def _prove_path(context: LaunchContext, logs: Sequence[RankLog], log: str) -> tuple[tuple[Path, ...], Proof | None]:
+    """Return what the bytes went by between nodes, and whether that is what was asked for."""
+    job = context.job
+    if job.over_ucx and (lanes := ucx.of_ucx(log)):
+        return lanes, ucx.prove_ucx(job, logs, lanes)
+    went = channels.of_nccl(log) or paths.of_sockets(job, logs)
+    return went, paths.proof(job, logs, went, context.surveyed, log)
+
+
 def link_run(context: LaunchContext) -> Run:
     """Return the record of a launch that only measured the links."""
     return replace(
@@ -81,6 +89,14 @@ def link_run(context: LaunchContext) -> Run:
 def failed_run(context: LaunchContext, error: VsmlError) -> Run:
     """Return the record of a launch that gave nothing to measure."""
     return _without_figures(context, Outcome.FAILED, error.message)
+
+
+def refused_run(context: LaunchContext, error: VsmlError) -> Run:
+    """Return the record of a launch that was not begun; a guest that was lost is a failure, and no refusal."""
+    if isinstance(error, GuestError):
+        return failed_run(context, error)
+    cause = Diagnostic(code=error.code, target=error.target, message=error.message, hint=error.hint)
+    return replace(_without_figures(context, Outcome.REFUSED, error.message), diagnostics=(cause,))
 
 
 def cut(context: LaunchContext, why: str) -> Run:

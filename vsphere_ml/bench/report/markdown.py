@@ -21,35 +21,36 @@ def markdown(content: ReportContent) -> str:
 
 
 def _lines(content: ReportContent) -> Iterator[str]:
-    yield f"# {_escape_text(content.title)}\n"
-    yield f"**{_escape_text(content.headline.text)}**\n"
+    yield f"# {escape_text(content.title)}\n"
+    yield f"**{escape_text(content.headline.text)}**\n"
     for each in content.notices:
-        yield f"> {_escape_text(each)}\n"
-    yield from (f"{_escape_text(each)}\n" for each in content.verdicts)
+        yield f"> {escape_text(each)}\n"
+    yield from (f"{escape_text(each)}\n" for each in content.verdicts)
     if content.diagnostics:
         yield "## What to change first\n"
         for number, diagnostic in enumerate(content.diagnostics, start=1):
-            hint = f" *{_escape_text(diagnostic.hint)}*" if diagnostic.hint else ""
-            yield f"{number}. **{_escape_text(diagnostic.target)}**: {_escape_text(diagnostic.message)}.{hint}"
+            hint = f" *{escape_text(diagnostic.hint)}*" if diagnostic.hint else ""
+            yield f"{number}. **{escape_text(diagnostic.target)}**: {escape_text(diagnostic.message)}.{hint}"
         yield ""
     for table in (*content.tables, *([content.published] if content.published else [])):
-        yield from _table(table)
-    yield from (f"{_escape_text(each)}\n" for each in content.fits)
+        yield from table_lines(table)
+    yield from (f"{escape_text(each)}\n" for each in content.fits)
     yield "## Method\n"
-    yield from (f"- {_escape_text(each)}" for each in content.method)
+    yield from (f"- {escape_text(each)}" for each in content.method)
     if content.not_measured:
         yield "\n## Not measured\n"
-        yield from (f"- {_escape_text(each)}" for each in content.not_measured)
+        yield from (f"- {escape_text(each)}" for each in content.not_measured)
 
 
-def _table(table: ReportTable) -> Iterator[str]:
-    yield f"## {_escape_text(table.heading)}\n"
-    yield f"| {' | '.join(_escape_text(each.lower()) for each in table.titles)} |"
+def table_lines(table: ReportTable) -> Iterator[str]:
+    """Yield the lines of a table below its heading."""
+    yield f"## {escape_text(table.heading)}\n"
+    yield f"| {' | '.join(escape_text(each.lower()) for each in table.titles)} |"
     yield "|" + "---|" * len(table.titles)
-    yield from (f"| {' | '.join(_escape_text(cell) for cell in row)} |" for row in table.rows)
+    yield from (f"| {' | '.join(escape_text(cell) for cell in row)} |" for row in table.rows)
     yield ""
 
 
-def _escape_text(text: str) -> str:
+def escape_text(text: str) -> str:
     """Return text that Markdown shows as it is, on one line."""
     return _SPECIAL.sub(r"\\\1", _CONTROLS.sub(" ", text))

@@ -83,7 +83,8 @@ class LinkOptions:
     nics: Annotated[int, typer.Option(min=1, max=64, metavar="N", help="NICs of one node.")] = 1
     mtu: Annotated[int, typer.Option(min=576, max=9216, metavar="BYTES", help="Ethernet MTU.")] = 1500
     transport: Annotated[
-        Transport, typer.Option("--transport", metavar="tcp|roce|gpudirect", help="What the bytes between nodes go by.")
+        Transport,
+        typer.Option("--transport", metavar="tcp|pvrdma|roce|gpudirect", help="What the bytes between nodes go by."),
     ] = Transport.TCP
     latency_us: Annotated[float, typer.Option("--latency-us", min=0, metavar="US", help="Latency of one message.")] = (
         0.0

@@ -167,7 +167,7 @@ def _measure_links(context: LaunchContext) -> Run:
 
 def refused_run(session: BenchSession, spec: BenchSpec, planned: PlannedLaunch, error: VsmlError) -> Run:
     """Return the record of a launch that was not begun."""
-    return evidence.failed_run(
+    return evidence.refused_run(
         _launch_context(session, _job(session, spec, planned), planned.launch, _now(), None), error
     )
 
@@ -197,8 +197,8 @@ def _prepare_job(session: BenchSession, job: Job) -> Job:
         raise survey.no_gpu_runtime(without, asked.transport)
     if asked.backend == find_launcher(asked.launcher).on_gpus:
         nccl_tests.enough_gpus({each.node: each.gpus for each in surveyed}, job.slots)
-    asks = transports.nccl_settings(asked.transport, session.interface, surveyed, session.spec.roce.traffic_class)
-    job = replace(job, variables={**asks.common, **job.variables}, node_variables=asks.by_node)
+    asks = transports.transport_settings(asked, session.interface, surveyed, session.spec.roce.traffic_class)
+    job = replace(job, variables={**asks.common, **job.variables}, node_variables=asks.by_node, over_ucx=asks.over_ucx)
     tests = _nccl_tests(job, surveyed) if asked.workload is Workload.NCCL else None
     job = programs.with_program(job, session.settings.script, session.settings.arguments, tests)
     launched(job)
@@ -212,7 +212,8 @@ def _check_link_tool(transport: Transport, surveyed: Sequence[Surveyed]) -> None
 
 
 def _surveyed_nodes(session: BenchSession, job: Job) -> tuple[Surveyed, ...]:
-    return session.surveyed[: len(job.nodes)]
+    transport = job.configuration.transport
+    return tuple(survey.restrict_ports(each, transport) for each in session.surveyed[: len(job.nodes)])
 
 
 def _launch_context(session: BenchSession, job: Job, launch: int, began: str, clean: Proof | None) -> LaunchContext:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.launch.matrix import BenchSpec, PlannedLaunch
     from vsphere_ml.bench.model.record import Configuration, Proof, Run
     from vsphere_ml.bench.model.transports import Transport
+    from vsphere_ml.bench.studies.study_design import Factor
     from vsphere_ml.core.model.cpu_times import CpuTimes
     from vsphere_ml.core.model.guest import Playbook
     from vsphere_ml.core.model.spec import ClusterSpec
@@ -63,6 +64,9 @@ class Benchmarked:
     runs: tuple[Run, ...]
     errors: tuple[VsmlError, ...] = ()
     not_started: tuple[PlannedLaunch, ...] = ()  # after guests could not be measured in any more
+    refusals: tuple[VsmlError, ...] = ()  # those of the errors by which launches were not begun
+    spec: BenchSpec | None = None  # what was asked for, as the guests allow it
+    elsewhere: tuple[Run, ...] = ()  # that the record has of another state of hosts or VMs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +84,7 @@ class Benchmark:
     clock: Clock
     only: Collection[str] = ()
     playbooks: Sequence[Playbook] = ()
+    factor: Factor | None = None  # the state of hosts and VMs that launches are told apart by
 
 
 def bench(asked: Benchmark, open_session: Callable[[Benchmark], BenchSession] | None = None) -> Benchmarked:
@@ -89,14 +94,16 @@ def bench(asked: Benchmark, open_session: Callable[[Benchmark], BenchSession] | 
     """
     recorded = _recorded_runs(asked)
     session = (open_session or open_bench_session)(asked)
+    spec, elsewhere = _at_level(asked, session, recorded)
+    recorded = tuple(run for run in recorded if run not in elsewhere)
     resume.check_conditions(recorded, _conditions(session))
-    spec = matrix.over_nccl(asked.bench_spec, [each.gpus for each in session.surveyed])
+    spec = matrix.over_nccl(spec, [each.gpus for each in session.surveyed])
     spec = where_possible(matrix.over_mpi(spec, session.runtime), session)
     planned = matrix.plan(spec, recorded)
     asked.notify_bench(Planning(launches=planned))
     to_make = [each for each in planned if each.done is None]
     for each in to_make:
-        if (why := obstacle(session, spec, each)) is not None:
+        if each.launch == 1 and (why := obstacle(session, spec, each)) is not None:
             asked.notify_bench(LaunchSkipped(launch=each, why=why.message))
     series = Series(
         launches=_GuestLaunches(session, spec),
@@ -107,6 +114,7 @@ def bench(asked: Benchmark, open_session: Callable[[Benchmark], BenchSession] | 
         repeats=spec.repeats,
         notify=asked.notify_bench,
         began=asked.clock.now(),
+        refusals=[run for run in recorded if run.outcome is Outcome.REFUSED],
     )
     series.runs += [each.done for each in planned if each.done is not None]
     left = series.make(to_make)
@@ -116,7 +124,25 @@ def bench(asked: Benchmark, open_session: Callable[[Benchmark], BenchSession] | 
         runs=tuple(series.runs),
         errors=tuple(series.errors),
         not_started=tuple(left),
+        refusals=tuple(series.refused.values()),
+        spec=spec,
+        elsewhere=elsewhere,
     )
+
+
+def _at_level(asked: Benchmark, session: BenchSession, recorded: Sequence[Run]) -> tuple[BenchSpec, tuple[Run, ...]]:
+    """Return what to measure in the state that hosts and VMs are in now, and what was measured in another one.
+
+    That one's launches are not held against the conditions of these. NotPossible `bench.no-condition` where nobody can
+    tell the state.
+    """
+    if asked.factor is None:
+        return asked.bench_spec, ()
+    option, level = asked.factor.option, asked.factor.level(session.spec, session.surveyed)
+    elsewhere = tuple(run for run in recorded if run.configuration.options.get(option) != level)
+    here = [run for run in recorded if run not in elsewhere]
+    resume.check_cluster(here, asked.spec.name, lab=asked.spec.vcenter.lab is not None)
+    return matrix.at_level(asked.bench_spec, option, level), elsewhere
 
 
 def _conditions(session: BenchSession) -> resume.Conditions:
@@ -131,7 +157,8 @@ def _recorded_runs(asked: Benchmark) -> tuple[Run, ...]:
     """Return what the record has, of this cluster alone."""
     store.check_writable(asked.folder)
     recorded = store.read(asked.folder) if any(asked.folder.glob("*.json")) else ()
-    resume.check_cluster(recorded, asked.spec.name, lab=asked.spec.vcenter.lab is not None)
+    if asked.factor is None:
+        resume.check_cluster(recorded, asked.spec.name, lab=asked.spec.vcenter.lab is not None)
     return recorded
 
 
@@ -140,6 +167,9 @@ class Launches(Protocol):
 
     def clean(self) -> Proof:
         """End what earlier launches left; VsmlError when nothing can be measured beside what runs."""
+
+    def obstacle(self, planned: PlannedLaunch) -> VsmlError | None:
+        """Return why this launch cannot be made on these guests, before anything is."""
 
     def run(self, planned: PlannedLaunch, measurements: SideMeasurements) -> tuple[Run, VsmlError | None]:
         """Return the record of a launch, and what makes it worthless."""
@@ -166,6 +196,9 @@ class _GuestLaunches:
 
     def clean(self) -> Proof:
         return clean_slate(self.session)
+
+    def obstacle(self, planned: PlannedLaunch) -> VsmlError | None:
+        return obstacle(self.session, self.spec, planned)
 
     def run(self, planned: PlannedLaunch, measurements: SideMeasurements) -> tuple[Run, VsmlError | None]:
         return run_launch(self.session, self.spec, planned, measurements)
@@ -199,6 +232,8 @@ class Series:
     errors: list[VsmlError] = field(default_factory=list)
     calibrated: Calibrated = field(default_factory=dict)
     lost_packets: dict[int, VsmlError | None] = field(default_factory=dict)  # by number of nodes
+    refusals: Sequence[Run] = ()  # that the record has
+    refused: dict[str, VsmlError] = field(default_factory=dict)  # just now, by the configuration's own text
     made: list[Run] = field(default_factory=list)  # just now, over links, and complete
 
     def make(self, launches: Sequence[PlannedLaunch]) -> Sequence[PlannedLaunch]:
@@ -208,8 +243,8 @@ class Series:
             if stop is not None:
                 self.notify(PrecisionReached(launch=each, why=stop))
                 continue
-            if (lost := self._find_lost_packets(each.configuration)) is not None:
-                self._keep(each, self.launches.refuse(each, lost), lost)
+            if (why := self.launches.obstacle(each) or self._find_lost_packets(each.configuration)) is not None:
+                self._refuse(each, why)
                 continue
             try:
                 clean = self.launches.clean()
@@ -223,6 +258,20 @@ class Series:
             self._keep(each, *self.launches.run(each, measurements))
         self._measure_links_again()
         return ()
+
+    def _refuse(self, launch: PlannedLaunch, why: VsmlError) -> None:
+        """Record once why a configuration is not launched, however often it was to be, and was refused before."""
+        asked = launch.configuration
+        if repr(asked) in self.refused:
+            return
+        self.refused[repr(asked)] = why
+        before = (run for run in self.refusals if is_same_configuration(run.configuration, asked))
+        known = next((run for run in before if run.reason == why.message), None)
+        if known is None:
+            self._keep(launch, self.launches.refuse(launch, why), why)
+        else:
+            self.runs.append(known)
+            self.errors.append(why)
 
     def _find_lost_packets(self, asked: Configuration) -> VsmlError | None:
         """Return that packets of full size are lost where RDMA is to go; it is looked at once."""

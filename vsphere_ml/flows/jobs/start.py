@@ -111,7 +111,8 @@ def _prepare(
         started=asked.started,
         by=asked.by,
     )
-    nccl = transports.nccl_settings(transport, interface, surveyed, spec.roce.traffic_class)
+    able = [survey.restrict_ports(each, transport) for each in surveyed]
+    nccl = transports.nccl_settings(transport, interface, able, spec.roce.traffic_class)
     settings = JobSettings(
         runtime=runtime,
         program=_program(asked.command, runtime.python),
@@ -144,4 +145,6 @@ def choose_transport(surveyed: Sequence[Surveyed]) -> Transport:
     """Return what NCCL is to take: the best that every guest has."""
     if not all(each.gpus and each.ports for each in surveyed):
         return Transport.TCP
+    if not all(survey.restrict_ports(each, Transport.ROCE).ports for each in surveyed):
+        return Transport.PVRDMA
     return Transport.GPUDIRECT if all(each.peermem or each.dma_buf for each in surveyed) else Transport.ROCE

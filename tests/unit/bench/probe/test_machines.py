@@ -104,6 +104,15 @@ def test_vcenter_tells_the_uplink_of_a_paravirtual_adapter_by_its_mac(golden: Go
     golden(rate.source)
 
 
+@pytest.mark.parametrize(("uplink", "known"), [(25e9, 25e9), (None, None)])
+def test_pvrdma_has_the_rate_of_its_switch_s_uplink(uplink: float | None, known: float | None) -> None:
+    adapter = replace(port(interface="eth0"), paravirtual=True)
+    found = [replace(guest(name), ports=(adapter,)) for name in ("node-1", "node-2")]
+    uplinks = {} if uplink is None else {"00:50:56:00:00:01": Uplink(switch="dvs-gpu", bits_per_s=uplink)}
+    of = dict.fromkeys(("node-1", "node-2"), Machine(uplinks=uplinks, nic_bits_per_s=100e9))
+    assert line_rate(found, "eth1", Transport.PVRDMA, of).bits_per_s == known
+
+
 def test_what_is_no_vms_adapter_has_no_uplink_though_its_address_is_one() -> None:
     bare = replace(guest("node-1"), drivers={})
     of = {"node-1": Machine(uplinks={"00:50:56:00:00:01": Uplink(switch="dvs-gpu", bits_per_s=100e9)})}

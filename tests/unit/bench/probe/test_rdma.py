@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.unit.bench.sites import port
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.probe import rdma
 from vsphere_ml.core.errors import NotPossible
 
@@ -20,8 +21,10 @@ IPV4 = "0000:0000:0000:0000:0000:ffff:0a01:000b"
 LINK_LOCAL = "fe80:0000:0000:0000:0250:56ff:fe00:0001"
 
 
-def device(root: Path, name: str, state: str = "4: ACTIVE", **gids: tuple[str, str]) -> None:
+def device(root: Path, name: str, state: str = "4: ACTIVE", driver: str = "mlx5_core", **gids: tuple[str, str]) -> None:
     """Make a device with one port; each GID is `i3=(type, value)`."""
+    (root / name / "device").mkdir(parents=True)
+    (root / name / "device" / "driver").symlink_to(f"/sys/bus/pci/drivers/{driver}")
     at = root / name / "ports" / "1"
     for folder in ("gids", "gid_attrs/types", "gid_attrs/ndevs"):
         (at / folder).mkdir(parents=True)
@@ -59,12 +62,21 @@ def test_a_port_that_is_down_or_has_no_address_is_no_way_for_roce(tmp_path: Path
     assert rdma.rails(seen(tmp_path)) == ()
 
 
+def test_a_pvrdma_adapter_is_known_by_its_driver_and_its_own_rate_is_not_believed(tmp_path: Path) -> None:
+    device(tmp_path, "rocep11s0f1", driver="vmw_pvrdma", i0=("RoCE v2", IPV4))  # as udev may name it
+    device(tmp_path, "mlx5_0", i3=("RoCE v2", IPV4))
+    both = seen(tmp_path)
+    assert [(each.device, each.line_rate_bits_per_s) for each in both] == [("mlx5_0", 100e9), ("rocep11s0f1", None)]
+    of = {transport: rdma.ports_of_transport(both, transport) for transport in (Transport.PVRDMA, Transport.ROCE)}
+    assert [[each.device for each in ports] for ports in of.values()] == [["rocep11s0f1"], ["mlx5_0"]]
+
+
 def test_a_guest_without_rdma_has_no_ports(tmp_path: Path) -> None:
     assert seen(tmp_path / "none") == ()
 
 
 def settings(*ports: rdma.Port) -> dict[str, str]:
-    return dict(rdma.nccl_settings({"node-1": rdma.rails(ports)})["node-1"])
+    return dict(rdma.nccl_settings({"node-1": rdma.rails(ports)}, Transport.ROCE)["node-1"])
 
 
 def test_nccl_gets_the_names_of_the_ports_and_the_gid_index_that_they_have_in_common() -> None:
@@ -79,6 +91,6 @@ def test_indexes_that_differ_between_ports_are_left_to_nccl() -> None:
 
 def test_a_node_without_any_is_named(golden: Golden) -> None:
     with pytest.raises(NotPossible) as refused:
-        rdma.nccl_settings({"node-1": rdma.rails([port()]), "node-2": ()})
+        rdma.nccl_settings({"node-1": rdma.rails([port()]), "node-2": ()}, Transport.ROCE)
     assert (refused.value.code, refused.value.target) == ("bench.no-rdma", "node-2")
     golden(refused.value)

@@ -14,7 +14,7 @@ import pytest
 from tests.unit.bench.jobs import job, traffic, trained
 from vsphere_ml.bench.launch import transports
 from vsphere_ml.bench.model import rank_log
-from vsphere_ml.bench.model.record import Proof, Verdict
+from vsphere_ml.bench.model.record import Configuration, Proof, Verdict, Workload
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.probe.rdma import Port, PortGid
 from vsphere_ml.bench.probe.survey import Surveyed
@@ -376,6 +376,47 @@ def test_rdma_packets_are_marked_as_the_hosts_trust_them(roce: dict[str, Any], w
     both = [Surveyed(node=name, runtime=True, **RDMA) for name in ("node-1", "node-2")]  # type: ignore[arg-type]
     asked = transports.nccl_settings(Transport.GPUDIRECT, "eth0", both, RoceSpec(**roce).traffic_class).common
     assert asked.get("NCCL_IB_TC") == wanted
+
+
+def asked_over(transport: Transport, launcher: str = "mpirun", backend: str = "mpi") -> Configuration:
+    return Configuration(
+        workload=Workload.TRAIN, nodes=2, ranks=2, transport=transport, launcher=launcher, backend=backend
+    )
+
+
+@pytest.mark.parametrize("transport", [Transport.ROCE, Transport.PVRDMA])
+def test_rdma_from_host_memory_is_ucx_s_where_mpi_carries_it_and_needs_no_gpu(transport: Transport) -> None:
+    both = [Surveyed(node=name, runtime=True, ports=(PORT,)) for name in ("a", "b")]
+    asked = transports.transport_settings(asked_over(transport), "eth0", both, traffic_class=104)
+    assert asked.over_ucx
+    assert asked.common == {
+        "UCX_TLS": "rc,sm,self",
+        "UCX_LOG_LEVEL": "info",
+        "UCX_NET_DEVICES": "mlx5_0:1",
+        "UCX_IB_GID_INDEX": "3",
+        "UCX_IB_TRAFFIC_CLASS": "104",
+    }
+
+
+@pytest.mark.parametrize(
+    ("transport", "launcher", "backend"),
+    [
+        (Transport.GPUDIRECT, "mpirun", "mpi"),
+        (Transport.PVRDMA, "horovodrun", "gloo"),
+        (Transport.PVRDMA, "horovodrun", "mpi"),
+    ],
+)
+def test_without_a_gpu_nothing_else_goes_by_rdma(transport: Transport, launcher: str, backend: str) -> None:
+    both = [Surveyed(node=name, runtime=True, ports=(PORT,)) for name in ("a", "b")]
+    with pytest.raises(NotPossible) as refused:
+        transports.transport_settings(asked_over(transport, launcher, backend), "eth0", both)
+    assert (refused.value.code, refused.value.target) == ("bench.no-rdma", "a")
+
+
+def test_where_horovod_reduces_on_gpus_nccl_takes_the_ports_whatever_launches() -> None:
+    both = [Surveyed(node=name, runtime=True, horovod_nccl=True, **RDMA) for name in ("a", "b")]  # type: ignore[arg-type]
+    asked = transports.transport_settings(asked_over(Transport.ROCE), "eth0", both)
+    assert (asked.over_ucx, asked.common["NCCL_IB_HCA"]) == (False, "=mlx5_0:1")
 
 
 def test_rdma_is_refused_where_a_guest_has_none() -> None:

@@ -36,6 +36,8 @@ class Hands:
     now_s: float = 0.0
     lost_from: int = 99  # the launch before which a guest is lost
     bad: int = 99  # the launch that fails
+    refused_from: int = 99  # the launch from which on none can be made
+    why: VsmlError = field(default_factory=lambda: NotPossible("no RDMA", code="bench.no-rdma", target="node-1"))
     link_error: VsmlError | None = None  # what keeps links from being measured
     made: list[str] = field(default_factory=list)
 
@@ -49,6 +51,9 @@ class Hands:
         if len(self.made) + 1 >= self.lost_from:
             raise GuestError("node-2 does not answer", code="guest.unreachable", target="node-2")
         return Proof(name="clean", verdict=Verdict.YES)
+
+    def obstacle(self, planned: PlannedLaunch) -> VsmlError | None:
+        return self.why if planned.launch >= self.refused_from else None
 
     def refuse(self, planned: PlannedLaunch, error: VsmlError) -> Run:
         run = replace(synthetic.sweep(2), configuration=planned.configuration, launch=planned.launch, sweep=())
@@ -163,6 +168,12 @@ def test_a_launch_that_fails_does_not_keep_the_others_back(tmp_path: Path) -> No
     made = series(tmp_path, Hands(bad=2), repeats=3)
     assert [run.outcome for run in made.recorded] == [Outcome.COMPLETE, Outcome.FAILED, Outcome.COMPLETE]
     assert [error.code for error in made.series.errors] == ["bench.launch-failed"]
+
+
+def test_what_cannot_be_launched_is_refused_once_however_often_it_was_to_be(tmp_path: Path) -> None:
+    made = series(tmp_path, Hands(refused_from=2), repeats=4)
+    assert [run.launch for run in made.recorded] == [1, 2]
+    assert [error.code for error in made.series.errors] == ["bench.no-rdma"]
 
 
 def test_a_guest_that_is_lost_leaves_a_failed_launch_and_ends_the_series(tmp_path: Path, golden: Golden) -> None:

@@ -27,6 +27,8 @@ def _mpirun(job: Job) -> tuple[str, ...]:
 
 
 def _open_mpi(job: Job) -> tuple[str, ...]:
+    if job.over_ucx:  # UCX has its own variables; the interface is for connecting the processes alone
+        return (*prefix(job), "--mca", "pml", "ucx")
     shared_memory = "vader" if job.runtime.mpi_version < (PRRTE,) else "sm"
     over = ("--mca", "pml", "ob1", "--mca", "btl", f"tcp,self,{shared_memory}")
     link = ("--mca", "btl_tcp_if_include", job.interface)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
-from vsphere_ml.bench.model.transports import gpudirect, roce, tcp
+from vsphere_ml.bench.model.transports import gpudirect, pvrdma, roce, tcp
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.model.transports.transport_spec import TransportSpec
@@ -27,5 +27,6 @@ class Transport(StrEnum):
         return made
 
     TCP = "tcp", tcp.SPEC
+    PVRDMA = "pvrdma", pvrdma.SPEC
     ROCE = "roce", roce.SPEC
     GPUDIRECT = "gpudirect", gpudirect.SPEC

@@ -1,8 +1,14 @@
-"""RoCE v2 between the hosts' memories."""
+"""RoCE v2 from host memory, by a NIC's function: NCCL's, or MPI's by UCX where there is no GPU."""
 
 from __future__ import annotations
 
-from vsphere_ml.bench.model.transports.transport_spec import IB, IB_GPUDIRECT, INSTALL_PERFTEST, TransportSpec
+from vsphere_ml.bench.model.transports.transport_spec import (
+    IB,
+    IB_GPUDIRECT,
+    INSTALL_PERFTEST,
+    UCX_RDMA,
+    TransportSpec,
+)
 
 SPEC = TransportSpec(
     rdma=True,
@@ -10,4 +16,5 @@ SPEC = TransportSpec(
     carriers=frozenset({IB, IB_GPUDIRECT}),
     link_tool="ib_write_bw",
     install=INSTALL_PERFTEST,
+    ucx=UCX_RDMA,
 )

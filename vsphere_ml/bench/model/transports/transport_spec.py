@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SOCKET, IB, IB_GPUDIRECT = "NET/Socket", "NET/IB", "NET/IB/GDRDMA"
+UCX_RDMA = "rc,sm,self"  # reliable connections by any verbs, and what stays on a node
 INSTALL_PERFTEST = 'vsml run --sudo -- apt-get install -y perftest; `vsml configure` with the playbook "roce"'
 
 
@@ -16,8 +17,10 @@ INSTALL_PERFTEST = 'vsml run --sudo -- apt-get install -y perftest; `vsml config
 class TransportSpec:
     """A transport as data."""
 
-    rdma: bool  # over RDMA ports, with their packets, rates and MTU; else over the job's own interface
-    gpu_memory: bool = False  # from GPU memory, past the host's
+    rdma: bool  # the carrier: RDMA ports, with their packets, rates and MTU; else TCP over the job's own interface
+    gpu_memory: bool = False  # from GPU memory, past the host's; else from host memory, which needs no GPU
+    paravirtual: bool = False  # by RDMA ports of PVRDMA adapters alone; else by those of a NIC's functions
+    ucx: str = ""  # what UCX is restricted to where MPI carries it (UCX_TLS); empty: MPI cannot
     nccl: Mapping[str, str]  # variables that make NCCL take it
     carriers: frozenset[str]  # by which NCCL's channels between nodes may go
     link_tool: str  # that measures a link without NCCL

@@ -1,0 +1,119 @@
+"""`vsml bench study NAME [cluster.toml]`: a benchmark whose figures stand side by side."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vsphere_ml.cli.bench.records.record import RECORDS
+from vsphere_ml.cli.bench.records.report import Html, Markdown
+from vsphere_ml.cli.bench.run_options import BenchOptions, WorkloadName
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, OnlyNodes, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+from vsphere_ml.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from vsphere_ml.bench.launch.matrix import BenchSpec
+    from vsphere_ml.bench.studies.study_design import StudyDesign
+    from vsphere_ml.core.model.spec import ClusterSpec
+
+MOST_NODES = 4  # where nobody says how many
+
+
+class StudyName(StrEnum):
+    PVRDMA = "pvrdma"
+    ATS = "ats"
+    PASSTHROUGH = "passthrough"
+    TCP_STACKS = "tcp-stacks"
+
+
+Name = Annotated[StudyName, typer.Argument(metavar="STUDY", help="What is compared.")]
+
+
+@command
+def study(
+    terminal: Terminal,
+    name: Name,
+    file: ClusterFile = DEFAULT_FILE,
+    *,
+    given: BenchOptions,
+    only: OnlyNodes = None,
+    html: Html = None,
+    markdown: Markdown = None,
+) -> Answer:
+    """Measure side by side: transports, ATS off and on, vGPU and passthrough, or two TCP stacks.
+
+    Each cell is measured or recorded as refused, with its cause. The same command goes on where it was interrupted.
+
+    Example: `vsml bench study pvrdma cluster.toml --nodes 1-4`
+    """
+    from vsphere_ml.bench.studies import STUDIES, documents
+    from vsphere_ml.cli.bench.files import write
+    from vsphere_ml.cli.bench.run_options import launch_settings
+    from vsphere_ml.cli.views.bench.studies import side_by_side as view
+    from vsphere_ml.cli.views.progress.apply_progress import show_apply_progress
+    from vsphere_ml.cli.views.progress.bench_progress import show_bench_progress
+    from vsphere_ml.cli.wiring import guest_wiring, site_wiring
+    from vsphere_ml.config.load import load
+    from vsphere_ml.flows.bench.series import Benchmark
+    from vsphere_ml.flows.bench.study import run_study
+
+    given.check()
+    spec, design = load(file), STUDIES[name]
+    asked = study_spec(given, spec, design, len(only) if only else len(spec.nodes))
+    settings = launch_settings(given, spec)
+    clock = site_wiring.SystemClock()
+    with (
+        site_wiring.vcenter(spec.vcenter, terminal) as vcenter,
+        show_apply_progress(terminal.err) as notify,
+        show_bench_progress(terminal.err) as notify_bench,
+    ):
+        benchmark = Benchmark(
+            spec=spec,
+            vcenter=vcenter,
+            guests=guest_wiring.guests(spec, clock),
+            bench_spec=asked,
+            settings=settings,
+            folder=given.settings.into or RECORDS / f"study-{name}-{spec.name}",
+            notify=notify,
+            notify_bench=notify_bench,
+            clock=clock,
+            only=only or (),
+            playbooks=guest_wiring.read_playbooks(spec),
+            factor=design.factor,
+        )
+        done = run_study(benchmark, design)
+    for wanted, text in ((html, documents.page), (markdown, documents.markdown)):
+        if wanted is not None:
+            write(wanted, text(done.result))
+            terminal.say(f"wrote {wanted}")
+    return view.answer(done)
+
+
+def study_spec(given: BenchOptions, spec: ClusterSpec, design: StudyDesign, most: int) -> BenchSpec:
+    """Return what the study measures: what nobody names on the command line is the design's.
+
+    ConfigError `usage` for a program of one's own, and for transports that the study does not compare.
+    """
+    from dataclasses import replace
+
+    from vsphere_ml.bench.model.launcher_names import LauncherName
+    from vsphere_ml.cli.bench.run_options import MatrixOptions, bench_spec
+
+    matrix = given.matrix
+    if given.own.script is not None:
+        raise ConfigError("a study is of vsml's own workloads", code="usage", hint="vsml bench --script FILE")
+    if other := [each for each in matrix.transport or () if each not in design.transports]:
+        hint = " or ".join(f"--transport {each}" for each in design.transports)
+        raise ConfigError(f"{design.name} does not compare {other[0]}", code="usage", hint=hint)
+    named = matrix.launcher or matrix.engine or matrix.backend
+    filled = {
+        "transport": matrix.transport or list(design.transports),
+        "nodes": matrix.nodes or [f"1-{min(MOST_NODES, most)}" if most > 1 else "1"],
+        "workload": matrix.workload or [WorkloadName(each) for each in design.workloads],
+        "launcher": LauncherName(design.launcher) if design.launcher and not named else matrix.launcher,
+    }
+    given = BenchOptions(**{**vars(given), "matrix": MatrixOptions(**{**vars(matrix), **filled})})
+    return replace(bench_spec(given, spec, most), stacks=design.stacks)

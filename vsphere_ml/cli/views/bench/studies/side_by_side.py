@@ -1,0 +1,51 @@
+"""A study's cells side by side: a table for each workload, then what has no figure, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+
+from vsphere_ml.bench.studies import documents
+from vsphere_ml.bench.studies.side_by_side import CellState
+from vsphere_ml.cli.terminal import Answer
+from vsphere_ml.cli.views.layout.envelope import plain_value
+from vsphere_ml.cli.views.layout.text import line, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
+    from vsphere_ml.flows.bench.study import StudyOutcome
+
+_STYLES = {CellState.REFUSED: "yellow", CellState.FAILED: "red", CellState.PENDING: "dim"}
+
+
+def answer(done: StudyOutcome) -> Answer:
+    """Return the command's answer; its status is the first error's."""
+    return Answer(
+        text=Group(*_parts(done)),
+        data={**plain_value(done.result), "record": str(done.folder), "next_steps": list(done.next_steps)},
+        status=done.errors[0].status if done.errors else 0,
+        errors=done.errors,
+    )
+
+
+def _parts(done: StudyOutcome) -> Iterator[RenderableType]:
+    made = done.result
+    yield line((f"{made.study}: {made.question}", "bold"))
+    for each in documents.tables(made):
+        yield line((each.heading, "bold cyan"))
+        yield table(each.titles, each.rows)
+    if made.columns:
+        yield line((documents.legend(made), "dim"))
+    for absent in documents.list_missing(made):
+        yield line((f"{absent.state}: ", _STYLES[absent.state]), documents.describe(absent))
+        if absent.hint:
+            yield line("   ", ("hint: ", "bold cyan"), absent.hint)
+    for step in done.next_steps:
+        yield line(("next: ", "bold cyan"), step)
+    for notice in documents.notices(made):
+        yield line((notice, "dim"))
+    yield line(f"the record is in {done.folder}; the same command resumes it")
