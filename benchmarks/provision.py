@@ -28,7 +28,7 @@ from pyVmomi import vim, vmodl
 from vsphere_ml.config.load import load
 from vsphere_ml.core.placement.solve import solve
 from vsphere_ml.core.plan.diff import diff
-from vsphere_ml.flows.cluster.plan import scope
+from vsphere_ml.flows.site.read_site import scope
 from vsphere_ml.lab import server
 from vsphere_ml.vsphere.connection.session import connect
 from vsphere_ml.vsphere.gateway import Gateway

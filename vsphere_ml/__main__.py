@@ -20,7 +20,10 @@ def main() -> None:
         from vsphere_ml.cli import exits  # noqa: PLC0415
 
         sys.exit(exits.cut(sys.argv[1:]))
-    command_line()
+    try:
+        command_line()
+    finally:
+        gc.freeze()  # else the interpreter's end looks through all of pyVmomi's types for cycles: a tenth of a second
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.e2e.trained import Cluster
 
 pytestmark = trained.on_guests()
-LAUNCHES = 5  # single links differ by 1 % from one to the next, and the ratio is held to half of that
+LAUNCHES = 5  # single links differ by 1 % from one to the next: two hundredths are four standard errors
 LAUNCHES_AT_A_GIGABIT = 8
 LAUNCHES_OF_ALL_REDUCES = 7  # one differs from the next by 2 to 3 %, on an idle machine too: three leave 12 % open
 
@@ -48,7 +48,7 @@ def compared(cluster: Cluster, first: str, second: str) -> tuple[str, float]:
 @pytest.mark.parametrize(
     ("usual", "less", "launches"),
     [
-        pytest.param("50mbit", "45mbit", LAUNCHES),
+        pytest.param("20mbit", "18mbit", LAUNCHES),
         pytest.param("1gbit", "900mbit", LAUNCHES_AT_A_GIGABIT, marks=pytest.mark.long),
     ],
 )
@@ -59,7 +59,8 @@ def test_links_of_nine_tenths_are_slower_and_the_same_again_is_not(
     launch_in_turn(cluster, records, launches, "--workload", "link")
     entire, fewer, again = records
     answer, ratio = compared(cluster, entire, fewer)
-    assert (answer, round(ratio, 2)) == ("slower", 0.9)
+    assert answer == "slower"
+    assert ratio == pytest.approx(0.9, abs=0.02)
     assert compared(cluster, entire, again)[0] in {"equivalent", "no difference shown"}
     assert cluster.shell.here("bench", "gate", fewer, "--baseline", entire).status == 6
 

@@ -104,6 +104,8 @@ class FakeVCenter:
 
         vms = tuple(vm if in_scope(vm) else replace(vm, settings=None, snapshot=None) for vm in self.inventory.vms)
         hosts = self.inventory.hosts if scope.devices else tuple(_bare(host) for host in self.inventory.hosts)
+        if not scope.groups:
+            hosts = tuple(replace(host, groups=()) for host in hosts)
         return replace(self.inventory, hosts=hosts, vms=vms)
 
     def read(self, vms: Collection[str]) -> tuple[Vm, ...]:

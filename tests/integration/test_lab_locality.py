@@ -10,8 +10,8 @@ from tests.integration import labs
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load_text
 from vsphere_ml.flows.cluster.destroy import destroy
-from vsphere_ml.flows.cluster.plan import read_site
 from vsphere_ml.flows.run_context import RunContext
+from vsphere_ml.flows.site.read_site import read_site
 from vsphere_ml.lab.server import topology_file
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from vsphere_ml.config.load import load_text
 from vsphere_ml.core.catalog.boards import BOARDS
 from vsphere_ml.core.rules import check
 from vsphere_ml.core.rules.reasons import RejectReason
-from vsphere_ml.flows.cluster.plan import compare, read_site
+from vsphere_ml.flows.cluster.plan import compare
 from vsphere_ml.flows.run_context import RunContext
+from vsphere_ml.flows.site.read_site import read_site
 from vsphere_ml.lab.server import topology_file
 
 if TYPE_CHECKING:

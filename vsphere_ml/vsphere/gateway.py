@@ -20,7 +20,7 @@ from vsphere_ml.vsphere.faults import translate
 from vsphere_ml.vsphere.inventory.cpu_times import cpu_times
 from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
 from vsphere_ml.vsphere.inventory.directpath import counts, direct_path_profiles
-from vsphere_ml.vsphere.inventory.read_inventory import read, read_site
+from vsphere_ml.vsphere.inventory.read_inventory import LastingFacts, read, read_site
 from vsphere_ml.vsphere.inventory.vibs import vgpu_managers
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class Gateway:
         self._session = session
         self._cache = cache or Path(tempfile.gettempdir())
         self._fields = CustomAttributes(session)
+        self._lasting = LastingFacts()
         self._executor = ChangeExecutor(session, self._fields, Site())
         self._tasks = TaskRunner(session, self._explain)
         self._lock: Lock | None = None
@@ -51,7 +52,9 @@ class Gateway:
     def read_site(self, scope: Scope) -> Inventory:
         """Read the site; names in changes mean from now on what was seen. VMs are ours by `scope.owner`'s mark."""
         self._tasks.finish()
-        inventory, site = self._reading(lambda: read_site(self._session, self._fields, scope), "looking at the site")
+        inventory, site = self._reading(
+            lambda: read_site(self._session, self._fields, scope, self._lasting), "looking at the site"
+        )
         self._executor.site = site
         return inventory
 

@@ -19,7 +19,7 @@ def capacity(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.config.load import load
     from vsphere_ml.core.placement.headroom import headroom
-    from vsphere_ml.flows.cluster.plan import read_site
+    from vsphere_ml.flows.site.read_site import read_site
 
     spec = load(file)
     with site_wiring.run_context(spec, terminal) as run:

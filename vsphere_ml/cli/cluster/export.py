@@ -71,10 +71,10 @@ def terraform(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
 def read_site(spec: ClusterSpec, terminal: Terminal) -> Inventory:
     """Return the site of a cluster file."""
     from vsphere_ml.cli.wiring import site_wiring
-    from vsphere_ml.flows.cluster import plan
+    from vsphere_ml.flows.site import read_site as site
 
     with site_wiring.run_context(spec, terminal) as run:
-        return plan.read_site(run, why="first")
+        return site.read_site(run, why="first")
 
 
 def mark_lab(spec: ClusterSpec, text: str) -> str:

@@ -73,8 +73,8 @@ def _of_node(terminal: Terminal, file: Path, node: str) -> Answer:
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.config.load import load
     from vsphere_ml.core.report.nccl_topology import xml
-    from vsphere_ml.flows.cluster.plan import read_site
     from vsphere_ml.flows.guests.nccl import shape_of
+    from vsphere_ml.flows.site.read_site import read_site
 
     spec = load(file)
     with site_wiring.run_context(spec, terminal) as run:

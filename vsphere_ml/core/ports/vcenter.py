@@ -25,11 +25,11 @@ class Scope:
     """How much of a site a look needs.
 
     Every VM and host is read leanly. Devices are read for the hosts of `cluster` (of all when None) that offer vGPUs,
-    or with `direct_path` for all of them, since GPUs handed through whole do not show in the lean read; with
-    `pvrdma` also what they do PVRDMA with, with `roce` also the options of their NICs' drivers, with `vgpus` also how
-    many vGPUs one VM may have. Settings are read in full for VMs that carry the mark `owner` or have one of the names
-    in `vms`, the free ports of the port groups `port_groups`. With `customizations` the names of vCenter's
-    customization specifications are read, with `tasks` the tasks that it is at work on.
+    or with `direct_path` for all of them, since GPUs handed through whole do not show in the lean read; with `groups`
+    also their device groups, with `pvrdma` what they do PVRDMA with, with `roce` the options of their NICs' drivers,
+    with `vgpus` how many vGPUs one VM may have. Settings are read in full for VMs that carry the mark `owner` or have
+    one of the names in `vms`, the free ports of the port groups `port_groups`. With `customizations` the names of
+    vCenter's customization specifications are read, with `tasks` the tasks that it is at work on.
     """
 
     datacenter: str | None = None
@@ -38,6 +38,7 @@ class Scope:
     vms: frozenset[str] = frozenset()
     devices: bool = True
     direct_path: bool = False
+    groups: bool = True
     pvrdma: bool = False
     roce: bool = False
     vgpus: bool = False

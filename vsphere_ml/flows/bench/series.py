@@ -33,10 +33,10 @@ from vsphere_ml.flows.bench.launch import (
     run_launch,
 )
 from vsphere_ml.flows.bench.links import Calibrated, check_packet_sizes, measure_again, measure_links, where_possible
-from vsphere_ml.flows.cluster.plan import read_site
 from vsphere_ml.flows.cluster.saved import digest
 from vsphere_ml.flows.guests import boot
 from vsphere_ml.flows.run_context import RunContext
+from vsphere_ml.flows.site.read_site import read_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

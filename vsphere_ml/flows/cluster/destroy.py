@@ -12,8 +12,9 @@ from vsphere_ml.core.ports.events import Acting
 from vsphere_ml.flows.cluster.apply_vms import delete
 from vsphere_ml.flows.cluster.confirm import agree
 from vsphere_ml.flows.cluster.executor import ApplyLimits, PlanExecutor
-from vsphere_ml.flows.cluster.plan import Planned, read_site
+from vsphere_ml.flows.cluster.plan import Planned
 from vsphere_ml.flows.cluster.report import Report
+from vsphere_ml.flows.site.read_site import read_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.catalog.versions import VGPUS_PER_VM
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.hosts import missing_prerequisites
 from vsphere_ml.core.model.marks import cut_short, is_marked
@@ -16,8 +15,7 @@ from vsphere_ml.core.plan.deletions import deletions
 from vsphere_ml.core.plan.diff import diff
 from vsphere_ml.core.plan.feasibility import refuse_impossible
 from vsphere_ml.core.plan.plan import Plan, Stage
-from vsphere_ml.core.ports.events import InventoryRead, ReadingInventory
-from vsphere_ml.core.ports.vcenter import Scope
+from vsphere_ml.flows.site.read_site import read_site
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,37 +114,6 @@ def _solve_placement(spec: ClusterSpec, inventory: Inventory) -> Solution:
         raise missing_prerequisites.with_commands(
             refusal, missing_prerequisites.missing_prerequisites(spec, inventory)
         ) from None
-
-
-def read_site(run: RunContext, *, why: str, devices: bool = True, tasks: bool = False) -> Inventory:
-    """Return the site as it is now, without the hosts' devices when these are not asked for; tell how long it took."""
-    run.notify(ReadingInventory(why=why))
-    begun = run.clock.now()
-    inventory = run.vcenter.read_site(replace(scope(run.spec), devices=devices, tasks=tasks))
-    run.notify(InventoryRead(hosts=len(inventory.hosts), vms=len(inventory.vms), seconds=run.clock.now() - begun))
-    return inventory
-
-
-def scope(spec: ClusterSpec) -> Scope:
-    """Return how much of the site a spec's decisions need: the cluster's devices, its VMs and the source in full."""
-    source = spec.source.template.rstrip("/").rpartition("/")[2]
-    return Scope(
-        datacenter=spec.location.datacenter,
-        cluster=spec.location.cluster,
-        owner=spec.name,
-        vms=frozenset({source, *(node.name for node in (*spec.nodes, *spec.left_out))}),
-        direct_path=any(node.gpu.is_passthrough for node in spec.nodes),
-        pvrdma=any(node.nic.kind.traits.paravirtual for node in spec.nodes),
-        roce=spec.roce.of_hosts,
-        port_groups=frozenset(
-            name.rpartition("/")[2]
-            for node in spec.nodes
-            for name in (node.port_group, node.nic.port_group)
-            if name is not None
-        ),
-        vgpus=any(not node.gpu.is_passthrough and node.gpu.count > VGPUS_PER_VM for node in spec.nodes),
-        customizations=spec.guest.customization_spec is not None,
-    )
 
 
 def compare(spec: ClusterSpec, inventory: Inventory) -> Compared:

@@ -14,7 +14,7 @@ from vsphere_ml.core.ports.events import Acting
 from vsphere_ml.flows.cluster.apply_vms import act
 from vsphere_ml.flows.cluster.confirm import agree
 from vsphere_ml.flows.cluster.executor import ApplyLimits, PlanExecutor
-from vsphere_ml.flows.cluster.plan import Compared, PlacedPlan, compare, plan, read_site
+from vsphere_ml.flows.cluster.plan import Compared, PlacedPlan, compare, plan
 from vsphere_ml.flows.cluster.proposal import GuestConfig, Proposal, propose
 from vsphere_ml.flows.cluster.report import NotApplied, Report
 from vsphere_ml.flows.cluster.restart import Restarts
@@ -23,6 +23,7 @@ from vsphere_ml.flows.consent import NO_CONSENT, Consent, not_covered, refusals,
 from vsphere_ml.flows.guests import guest_phase
 from vsphere_ml.flows.guests.configure import Configured
 from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
+from vsphere_ml.flows.site.read_site import read_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,8 @@ from vsphere_ml.core.model.marks import cut_short, is_marked, node_of
 from vsphere_ml.core.model.placement import Locality
 from vsphere_ml.core.plan.changes import subject
 from vsphere_ml.core.plan.describe import drift_in
-from vsphere_ml.flows.cluster.plan import compare, read_site
+from vsphere_ml.flows.cluster.plan import compare
+from vsphere_ml.flows.site.read_site import read_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,9 @@ from vsphere_ml.core.placement.resolve import find_source
 from vsphere_ml.core.rules.template_boot import PROBES, booted_facts, silent_facts
 from vsphere_ml.core.rules.template_facts import template_facts
 from vsphere_ml.flows.cluster.destroy import destroy
-from vsphere_ml.flows.cluster.plan import read_site
 from vsphere_ml.flows.cluster.provision import provision
 from vsphere_ml.flows.guests import boot
+from vsphere_ml.flows.site.read_site import read_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from vsphere_ml.core.errors import VsmlError
 from vsphere_ml.core.model.spec import HostKeys
-from vsphere_ml.flows.cluster.plan import read_site
 from vsphere_ml.flows.guests import guests as of_guests
+from vsphere_ml.flows.site.read_site import read_site
 from vsphere_ml.guest.events import Entering, GuestEnded, Waiting
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model import attached_devices
 from vsphere_ml.core.order import count
 from vsphere_ml.core.report.nccl_topology import shape, xml
-from vsphere_ml.flows.cluster.plan import scope
 from vsphere_ml.flows.guests.guests import find
+from vsphere_ml.flows.site.read_site import scope
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,10 +14,11 @@ from vsphere_ml.core.hosts.ats_settings import connectx, list_settings
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy, HostPlan, HostPlanInput, plan
 from vsphere_ml.core.ports.esxi import see_one
 from vsphere_ml.core.ports.host_events import Asking
-from vsphere_ml.flows.cluster.plan import compare, read_site
+from vsphere_ml.flows.cluster.plan import compare
 from vsphere_ml.flows.guests import boot
 from vsphere_ml.flows.hosts.host_apply import StepTimeouts
 from vsphere_ml.flows.hosts.host_firmware import FirmwareAccess
+from vsphere_ml.flows.site.read_site import read_site
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

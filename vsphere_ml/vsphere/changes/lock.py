@@ -145,7 +145,6 @@ class Lock:
         return rows[0][1]["vmFolder"]
 
     def _settle(self) -> None:
-        self._since = self._now().isoformat(timespec="seconds")
         try:
             self._sign()
         except BaseException:
@@ -161,6 +160,7 @@ class Lock:
     def _sign(self) -> None:
         begun = time.monotonic()
         now = self._now().isoformat(timespec="seconds")
+        self._since = self._since or now
         holder = Holder(
             user=_user(), host=socket.gethostname(), pid=os.getpid(), where=_where(), since=self._since, beat=now
         )

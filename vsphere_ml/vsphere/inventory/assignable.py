@@ -48,9 +48,9 @@ T = TypeVar("T")
 class Assignable:
     """The answers of the hosts' managers, asked side by side."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, newest: dict[str, dict[HostRef, int]]) -> None:
         self._session = session
-        self.newest: dict[HostRef, int] = {}
+        self._newest = newest  # virtual hardware of each host, by environment browser: what was asked before
         self.components: dict[str, list[Any]] = {}  # a device group's devices, as vCenter describes them
         self._groups: dict[HostRef, tuple[DeviceGroup, ...]] = {}
         self._profiles: dict[str, VgpuProfile] = {}
@@ -61,9 +61,9 @@ class Assignable:
         self._most_vgpus: dict[HostRef, int | None] = {}
         self._no_answer: dict[HostRef, str] = {}
 
-    def ask(self, machines: Machines) -> None:
-        """Ask these hosts whatever their properties leave open."""
-        if self._session.speaks("8.0.0.1"):
+    def ask(self, machines: Machines, *, groups: bool) -> None:
+        """Ask these hosts what their properties leave open, for their device groups only where these matter."""
+        if groups and self._session.speaks("8.0.0.1"):
             self._groups = self._each("device groups", self._device_groups, machines)
         if self._session.speaks("7.0.3.0"):
             self._ask_for_profiles(machines)
@@ -120,18 +120,15 @@ class Assignable:
                 raise
         return None
 
-    def hardware(self, clusters: Iterable[Any]) -> None:
-        """Ask clusters for the newest virtual hardware of each of their hosts."""
-        rows = collect_objects(self._session, clusters, {vim.ComputeResource: ["environmentBrowser"]})
-        for browser in [props["environmentBrowser"] for _, props in rows if props.get("environmentBrowser")]:
-            self._newest_by(browser)
+    def hardware(self, clusters: Iterable[Mapping[str, Any]]) -> None:
+        """Ask clusters, by their properties, for the newest virtual hardware of each of their hosts."""
+        for browser in [props["environmentBrowser"] for props in clusters if props.get("environmentBrowser")]:
+            if reference(browser) not in self._newest:
+                self._newest[reference(browser)] = _newest_by(browser)
 
-    def _newest_by(self, browser: Any) -> None:
-        with suppress(*AWAY):  # the release tells it then
-            for option in browser.QueryConfigOptionDescriptor() or ():
-                for each in option.host or ():
-                    ref = HostRef(reference(each))
-                    self.newest[ref] = max(self.newest.get(ref, 0), hardware_version(option.key))
+    def newest(self, ref: HostRef) -> int | None:
+        """Return the newest virtual hardware of a host, where vCenter says it."""
+        return max((hosts[ref] for hosts in self._newest.values() if ref in hosts), default=None)
 
     def learnt(self, ref: HostRef, props: Mapping[str, Any]) -> Extra:
         """Return what was learnt of a host."""
@@ -177,6 +174,16 @@ class Assignable:
         target = browser.QueryConfigTarget(host) if browser else None
         devices = (*(target.pciPassthrough or ()), *(target.sriov or ())) if target else ()
         return {address(each.pciDevice.id): each.systemId for each in devices}
+
+
+def _newest_by(browser: Any) -> dict[HostRef, int]:
+    newest: dict[HostRef, int] = {}
+    with suppress(*AWAY):  # the release tells it then
+        for option in browser.QueryConfigOptionDescriptor() or ():
+            for each in option.host or ():
+                ref = HostRef(reference(each))
+                newest[ref] = max(newest.get(ref, 0), hardware_version(option.key))
+    return newest
 
 
 def _vgpu_options(devices: Iterable[Any]) -> Iterator[Any]:

@@ -37,11 +37,23 @@ _WANTED: dict[Any, tuple[str, ...]] = {
 }
 
 
-def read_site(session: Session, fields: CustomAttributes, scope: Scope) -> tuple[Inventory, Site]:
-    """Return the inventory, and the objects behind its names."""
+@dataclass(slots=True)
+class LastingFacts:
+    """What a vCenter was asked once and does not change while a command runs."""
+
+    datacenters: dict[str | None, tuple[Any, str, Any]] = field(default_factory=dict)  # by the name that was asked for
+    newest: dict[str, dict[HostRef, int]] = field(default_factory=dict)  # virtual hardware, by environment browser
+
+
+def read_site(
+    session: Session, fields: CustomAttributes, scope: Scope, lasting: LastingFacts
+) -> tuple[Inventory, Site]:
+    """Return the inventory, and the objects behind its names. What lasts is read from `lasting`, and put there."""
     fields.load()
-    datacenter, name, vm_folder = _datacenter(session, scope.datacenter)
-    read = _Read(session, fields, scope)
+    if scope.datacenter not in lasting.datacenters:
+        lasting.datacenters[scope.datacenter] = _datacenter(session, scope.datacenter)
+    datacenter, name, vm_folder = lasting.datacenters[scope.datacenter]
+    read = _Read(session, fields, scope, Assignable(session, lasting.newest))
     read.everything(datacenter)
     around = surroundings.Surroundings(read.rows, fields, datacenter, name, vm_folder)
     read.details(around.in_scope(scope.cluster))
@@ -98,6 +110,7 @@ class _Read:
     session: Session
     fields: CustomAttributes
     scope: Scope
+    assignable: Assignable
     rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))  # by managed type
     host_props: dict[HostRef, dict[str, Any]] = field(default_factory=dict)
     host_objects: dict[HostRef, Any] = field(default_factory=dict)
@@ -107,10 +120,6 @@ class _Read:
     reserved: dict[HostRef, int] = field(default_factory=lambda: defaultdict(int))  # MiB
     raw_devices: dict[VmRef, list[Any]] = field(default_factory=dict)
     scoped: list[HostRef] = field(default_factory=list)
-    assignable: Assignable = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.assignable = Assignable(self.session)
 
     def everything(self, datacenter: Any) -> None:
         for found, props in collect_below(self.session, datacenter, _WANTED):
@@ -132,11 +141,12 @@ class _Read:
         """Read the devices of the clusters' GPU hosts (of all, when None), and of the VMs that can matter there."""
         inside = {reference(each) for each in clusters} if clusters is not None else None
         self.scoped = [ref for ref, props in self.host_props.items() if inside is None or _parent(props) in inside]
-        self._merge(self.scoped, hosts.REACH)
         with_gpus = [ref for ref in self.scoped if self.scope.direct_path or hosts.has_gpus(self.host_props[ref])]
+        detailed = with_gpus if self.scope.devices else []
+        self._merge([ref for ref in self.scoped if ref not in set(detailed)], hosts.REACH)
+        self._merge(detailed, (*hosts.REACH, *hosts.DEVICES), hosts.DEVICES_PAGE)
         if self.scope.devices:
-            self._merge(with_gpus, hosts.DEVICES, hosts.DEVICES_PAGE)
-            self.assignable.ask(self._machines(with_gpus))
+            self.assignable.ask(self._machines(with_gpus), groups=self.scope.groups)
         if self.scope.pvrdma and self.scope.devices:
             self._merge(self.scoped, pvrdma.PATHS)
             self.assignable.ask_for_pvrdma(self._machines(self.scoped))
@@ -147,14 +157,13 @@ class _Read:
             self.assignable.ask_for_managers([ref for ref in with_gpus if hosts.lists_no_profile(self.host_props[ref])])
         if self.scope.vgpus and self.scope.devices:
             self.assignable.ask_for_most_vgpus(self._machines(with_gpus))
-        self.assignable.hardware(clusters if clusters is not None else self._all_clusters())
-        self._full(self._who_matters(with_gpus if self.scope.devices else []))
+        self.assignable.hardware(
+            props for found, props in self.rows["cluster"] if inside is None or reference(found) in inside
+        )
+        self._full(self._who_matters(detailed))
 
     def _machines(self, refs: Iterable[HostRef]) -> dict[HostRef, tuple[Any, dict[str, Any]]]:
         return {ref: (self.host_objects[ref], self.host_props[ref]) for ref in refs}
-
-    def _all_clusters(self) -> tuple[Any, ...]:
-        return tuple(found for found, _ in self.rows["cluster"])
 
     def _merge(self, refs: Iterable[HostRef], paths: tuple[str, ...], page: int = PAGE) -> None:
         objects = [self.host_objects[ref] for ref in refs]
@@ -209,7 +218,7 @@ class _Read:
             self.host_objects[ref],
             props,
             cluster=parent if parent in clusters else None,
-            hardware=self.assignable.newest.get(ref),
+            hardware=self.assignable.newest(ref),
             reserved_mib=self.reserved[ref],
             extra=self.assignable.learnt(ref, props),
             vms=self.vms,

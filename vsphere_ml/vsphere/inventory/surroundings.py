@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
 
 WANTED: dict[Any, tuple[str, ...]] = {
-    vim.ClusterComputeResource: ("name", "parent", "configurationEx", "resourcePool"),
+    vim.ClusterComputeResource: ("name", "parent", "configurationEx", "resourcePool", "environmentBrowser"),
     vim.ResourcePool: ("name", "parent", "owner"),
     vim.Datastore: ("name", "summary.capacity", "summary.freeSpace", "summary.accessible"),
     vim.Network: ("name",),
