@@ -6,7 +6,7 @@ import statistics
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.analysis import fabric
+from vsphere_ml.bench.analysis import fabric, rails
 from vsphere_ml.bench.analysis.contention import contention_findings
 from vsphere_ml.bench.analysis.step_parts import ADDS_UP, time_differences
 from vsphere_ml.bench.analysis.study import AT_CEILING, BoundsCheck
@@ -154,6 +154,7 @@ def _links(seen: Study) -> Iterator[Diagnostic]:
     yield from _slow_ports(seen.links)
     yield from fabric.find_slow(seen.links)
     yield from fabric.find_oversubscribed(seen.links)
+    yield from rails.find_idle_nics(seen.runs)
     yield from _list_once(_drift(run) for run in seen.runs)
     links = [(each.point.link, each.point.configuration) for each in seen.scalings]
     links += [(each.link, each.configuration) for each in seen.sweeps]

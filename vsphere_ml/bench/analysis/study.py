@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.analysis.rails import usable_of_rail
 from vsphere_ml.bench.analysis.training import Training, step_time, training
 from vsphere_ml.bench.model.record import Configuration, LinkResult, Outcome, Run, Workload
 from vsphere_ml.bench.model.titles import Titles
@@ -167,7 +168,7 @@ def _complete(runs: Iterable[Run]) -> list[Run]:
 
 def _slowest_link(runs: Sequence[Run]) -> LinkCapacity:
     """Return the link with the smallest share of its own, and what headers leave it."""
-    of_run = usable_of_link(runs[0].link, runs[0].configuration.transport)
+    of_run = usable_of_rail(runs[0].link, runs[0].configuration)
     capacities = [
         LinkCapacity(usable_bytes_per_s=usable_of_link_result(each) or of_run, calibrated_bytes_per_s=each.bytes_per_s)
         for each in _links(runs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from vsphere_ml.bench.analysis.rails import nic_channels, node_rails
 from vsphere_ml.bench.records.codec import encode
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ def figures_of(seen: Study) -> dict[str, Any]:
         "training": [_scaling(each) for each in seen.scalings],
         "sweeps": [_sweep(each) for each in seen.sweeps],
         "links": encode(seen.links),
+        "rails": [{**encode(each), "share": each.share} for each in node_rails(seen.runs)],
+        "channels": [encode(each) for each in nic_channels(seen.runs)],
         "contention": [{"run_id": run.run_id, "nodes": encode(run.contention)} for run in seen.runs if run.contention],
         "skipped": [{"run_id": run.run_id, "outcome": run.outcome, "reason": run.reason} for run in seen.skipped],
     }

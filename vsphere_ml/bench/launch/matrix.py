@@ -9,7 +9,7 @@ from vsphere_ml.bench.launch.launchers import find_gpu_backend
 from vsphere_ml.bench.model.engines import Engine
 from vsphere_ml.bench.model.job import OPEN_MPI, RunIn
 from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
-from vsphere_ml.bench.model.record import Configuration, Outcome, Workload
+from vsphere_ml.bench.model.record import WITHOUT_RANKS, Configuration, Outcome, Workload
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.core.errors import ConfigError
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.job import Runtime
     from vsphere_ml.bench.model.record import Run
 
-_WORKLOADS = (Workload.LINK, Workload.ALLREDUCE, Workload.NCCL, Workload.TRAIN, Workload.SCRIPT)
-_ALONE = frozenset({Workload.TRAIN, Workload.SCRIPT})  # those that say something on one node
+_WORKLOADS = (*sorted(WITHOUT_RANKS), Workload.ALLREDUCE, Workload.NCCL, Workload.TRAIN, Workload.SCRIPT)
+_ALONE = frozenset({Workload.MEMCPY, Workload.TRAIN, Workload.SCRIPT})  # those that say something on one node
 _TIMES = 5  # of a rank's step: its period, input, work, loss, and its part of a local step
 MOST_STEP_TIMES = 6_000_000  # of a record: reading it takes most of what core.json_memory allows
 _PAIR = 2  # what is measured between nodes needs two of them
@@ -65,9 +65,8 @@ def expand(spec: BenchSpec) -> tuple[Configuration, ...]:
         _configuration(replace(spec, launcher=launcher, backend=backend), workload, nodes, transport, gradients)
         for nodes in sorted(set(spec.nodes))
         for workload in _WORKLOADS
-        if workload in spec.workloads and (nodes >= _PAIR or workload in _ALONE)
-        for transport in (Transport if nodes >= _PAIR else [Transport.TCP])
-        if transport in _transports(spec, workload) or nodes < _PAIR
+        if workload in spec.workloads and _says_something(spec, workload, nodes)
+        for transport in _transports(spec, workload, nodes)
         for launcher, backend in _stacks(spec, workload)
         for gradients in (sorted(set(spec.gradients), reverse=True) if workload is Workload.TRAIN else ("fp32",))
     )
@@ -99,13 +98,24 @@ def _check_step_times(spec: BenchSpec, ranks: int) -> None:
         )
 
 
-def _transports(spec: BenchSpec, workload: Workload) -> tuple[Transport, ...]:
-    return (spec.link_transports or spec.transports) if workload is Workload.LINK else spec.transports
+def _says_something(spec: BenchSpec, workload: Workload, nodes: int) -> bool:
+    """Return whether a workload measures anything on so many nodes; copies inside a node it does once, on all."""
+    if workload is Workload.MEMCPY:
+        return nodes == max(spec.nodes)
+    return nodes >= _PAIR or workload in _ALONE
+
+
+def _transports(spec: BenchSpec, workload: Workload, nodes: int) -> tuple[Transport, ...]:
+    """Return what is gone by, in the table's order: nothing leaves a node alone, nor does a copy inside it."""
+    if nodes < _PAIR or workload is Workload.MEMCPY:
+        return (Transport.TCP,)
+    asked = (spec.link_transports or spec.transports) if workload is Workload.LINK else spec.transports
+    return tuple(each for each in Transport if each in asked)
 
 
 def _stacks(spec: BenchSpec, workload: Workload) -> tuple[tuple[str, str], ...]:
     """Return what starts ranks and what they talk over; links and nccl-tests have their own."""
-    own = workload in {Workload.LINK, Workload.NCCL}
+    own = workload in WITHOUT_RANKS or workload is Workload.NCCL
     return ((spec.launcher, spec.backend),) if own or not spec.stacks else spec.stacks
 
 
@@ -153,7 +163,7 @@ def _configuration(
 ) -> Configuration:
     training = workload is Workload.TRAIN
     other = training and spec.engine is not Engine.TENSORFLOW
-    launched, nccl = workload is not Workload.LINK, workload is Workload.NCCL
+    launched, nccl = workload not in WITHOUT_RANKS, workload is Workload.NCCL
     inside = launched and spec.within is not RunIn.GUEST  # another configuration: other libraries, other results
     return Configuration(
         workload=workload,

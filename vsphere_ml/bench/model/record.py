@@ -24,8 +24,12 @@ class Workload(StrEnum):
     TRAIN = "train"
     ALLREDUCE = "allreduce"
     LINK = "link"
+    MEMCPY = "memcpy"
     NCCL = "nccl"
     SCRIPT = "script"
+
+
+WITHOUT_RANKS = frozenset({Workload.LINK, Workload.MEMCPY})  # a tool of its own in each guest, and no job
 
 
 class Outcome(StrEnum):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench.model.engines import Needs
 from vsphere_ml.bench.model.job import FOLDER, MPICH, OPEN_MPI, RunIn, Runtime
 from vsphere_ml.bench.probe import container as inside
-from vsphere_ml.bench.probe import nccl_tests, perftest, rdma
+from vsphere_ml.bench.probe import nccl_tests, nvbandwidth, perftest, rdma
 from vsphere_ml.core.errors import BenchError, NotPossible
 from vsphere_ml.core.nodes import container
 from vsphere_ml.core.tools import nvidia_smi
@@ -71,6 +71,7 @@ class Surveyed:
     ports: tuple[Port, ...] = ()  # of RDMA devices
     all_reduce_perf: AllReducePerf | None = None
     perftest: Perftest | None = None
+    nvbandwidth: str = ""  # where the program lies
     container: ContainerInfo | None = None  # None where none runs, or none was asked for
     peermem: bool = False
     dma_buf: bool = False  # the open kernel module, by which DMA-BUF goes
@@ -94,6 +95,7 @@ def probes(tools: Tools) -> Mapping[str, str]:
         "iperf3": "command -v iperf3",
         "rdma": rdma.PROBE,
         "peermem": "test -e /sys/module/nvidia_peermem",
+        "nvbandwidth": nvbandwidth.PROBE,
         "module": "cat /proc/driver/nvidia/version",
         "ats": "lspci -d 15b3: -vvv | grep ATSCtl",
         "topology": nvidia_smi.TOPOLOGY,
@@ -161,6 +163,7 @@ def read(node: str, seen: Mapping[str, CommandAnswer], rdma_device: str = "") ->
         ports=rdma.ports_of_device(rdma.read(seen["rdma"].out), rdma_device),
         all_reduce_perf=nccl_tests.parse_probe(seen["nccl_tests"].out),
         perftest=perftest.parse_probe(seen["perftest"].out),
+        nvbandwidth=seen["nvbandwidth"].text,
         container=within,
         peermem=seen["peermem"].ok,
         dma_buf="Open Kernel Module" in seen["module"].out,

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml import __version__
 from vsphere_ml.bench.launch.launchers import launch
-from vsphere_ml.bench.model.record import Cluster, Environment, Link, LinkResult, Method, Outcome, Run, Workload
+from vsphere_ml.bench.model.record import (
+    WITHOUT_RANKS,
+    Cluster,
+    Environment,
+    Link,
+    LinkResult,
+    Method,
+    Outcome,
+    Run,
+    Workload,
+)
 from vsphere_ml.bench.probe import clocks, rdma, survey
 from vsphere_ml.bench.probe.line_rate import line_rate
 from vsphere_ml.core.diagnostics import Diagnostic
@@ -19,6 +29,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.job import Job
     from vsphere_ml.bench.model.rank_log import RankLog
     from vsphere_ml.bench.model.record import Proof
+    from vsphere_ml.bench.probe.line_rate import LineRate
     from vsphere_ml.bench.probe.machines import Machine
     from vsphere_ml.bench.probe.survey import Surveyed
     from vsphere_ml.bench.stats.stop import Stop
@@ -32,6 +43,7 @@ _NCCL = re.compile(r"NCCL version (?P<nccl>\d[^\s+]*)\+cuda(?P<cuda>\d+\.\d+)")
 _OF_WORKLOAD = {
     Workload.TRAIN: ("synthetic images, made once in memory", "each step's all-reduces wait for every rank"),
     Workload.ALLREDUCE: ("constants, every sum checked", "a small all-reduce before each repeat, not measured"),
+    Workload.MEMCPY: ("the tool's own", "each GPU by itself, in all guests at the same time"),
     Workload.NCCL: ("nccl-tests' own, checked by it", "nccl-tests' own barrier before each size"),
     Workload.LINK: ("the tool's own", "one pair of nodes after the other, then all nodes at once"),
     Workload.SCRIPT: ("the program's own", "the program's own"),
@@ -145,13 +157,9 @@ def _cluster(context: LaunchContext) -> Cluster:
 
 def _link(context: LaunchContext) -> Link:
     asked = context.job.configuration
-    rate = line_rate(
-        context.surveyed,
-        context.job.interface,
-        asked.transport,
-        context.machines,
-        context.origin.link_bits_per_s,
-    )
+    if asked.workload is Workload.MEMCPY:  # nothing leaves the node
+        return Link(interface=context.job.interface)
+    rate = _line_rate(context)
     return Link(
         line_rate_bits_per_s=rate.bits_per_s,
         line_rate_source=rate.source,
@@ -161,6 +169,24 @@ def _link(context: LaunchContext) -> Link:
         congestion_control=", ".join(sorted({each.congestion_control for each in context.surveyed} - {""})),
         calibrated_bytes_per_s=context.measured.bytes_per_s,
     )
+
+
+def _line_rate(context: LaunchContext) -> LineRate:
+    """Return the rate of the slowest NIC that is gone by, and how many NICs a node has for it."""
+    transport = context.job.configuration.transport
+    found = [
+        line_rate(context.surveyed, name, transport, context.machines, context.origin.link_bits_per_s)
+        for name in _interfaces(context)
+    ]
+    slowest = min(found, key=lambda each: each.bits_per_s or 0.0)  # one that nobody knows comes first
+    return replace(slowest, nics=max(slowest.nics, len(found)))
+
+
+def _interfaces(context: LaunchContext) -> tuple[str, ...]:
+    """Return what TCP goes by: the rails where links were measured by several, else the job's own interface."""
+    over_rdma = context.job.configuration.transport.spec.rdma
+    rails = () if over_rdma else tuple(dict.fromkeys(each.device for each in context.measured.links if each.device))
+    return rails or (context.job.interface,)
 
 
 def method(job: Job, logs: Sequence[RankLog], stop: Stop | None) -> Method:
@@ -181,7 +207,7 @@ def _mtu(context: LaunchContext) -> int | None:
     found = {
         each.mtu.get(name)
         for each in context.surveyed
-        for name in (rdma.interfaces(each.ports) if over_rdma else [context.job.interface])
+        for name in (rdma.interfaces(each.ports) if over_rdma else _interfaces(context))
     }
     return next(iter(found)) if len(found) == 1 else None
 
@@ -189,7 +215,7 @@ def _mtu(context: LaunchContext) -> int | None:
 def cpu_training(context: LaunchContext) -> tuple[Diagnostic, ...]:
     """Return that ranks left their nodes' GPUs aside: Horovod can reduce nothing of theirs. A lab's compute nothing."""
     nodes = list(survey.cpu_bound(context.surveyed))
-    if context.lab or not nodes or context.job.configuration.workload in {Workload.NCCL, Workload.LINK}:
+    if context.lab or not nodes or context.job.configuration.workload in {Workload.NCCL, *WITHOUT_RANKS}:
         return ()
     message = f"{', '.join(nodes)}: Horovod was built without NCCL, so gradients go by the CPUs' memory, not the GPUs'"
     return (Diagnostic(code="bench.no-gpu-runtime", target=nodes[0], message=message, hint=survey.GPU_RUNTIME),)

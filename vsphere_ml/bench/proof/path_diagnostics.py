@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.record import VSML, Outcome, Verdict, Workload
+from vsphere_ml.bench.model.record import VSML, WITHOUT_RANKS, Outcome, Verdict, Workload
 from vsphere_ml.bench.model.transports.transport_spec import IB
 from vsphere_ml.bench.proof.paths import PATH
 from vsphere_ml.core.diagnostics import Diagnostic
@@ -22,7 +22,7 @@ def unproven(run: Run) -> str:
     What a tool of the links measured is proven by the tool.
     """
     asked = run.configuration
-    if run.outcome is not Outcome.COMPLETE or asked.nodes == 1 or asked.workload is Workload.LINK:
+    if run.outcome is not Outcome.COMPLETE or asked.nodes == 1 or asked.workload in WITHOUT_RANKS:
         return ""
     proof = next((each for each in run.proofs if each.name == PATH), None)
     if proof is not None:

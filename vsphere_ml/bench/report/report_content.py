@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench.analysis.explain import explain
 from vsphere_ml.bench.analysis.study import groups
 from vsphere_ml.bench.model import figures
-from vsphere_ml.bench.model.record import Outcome, Verdict, Workload
+from vsphere_ml.bench.model.record import WITHOUT_RANKS, Outcome, Verdict
 from vsphere_ml.bench.network.sweeps import peak
 from vsphere_ml.bench.predict.published import PUBLISHED
 from vsphere_ml.bench.proof.path_diagnostics import unproven
@@ -100,7 +100,7 @@ def _verdicts(seen: Study) -> Iterator[str]:
 
 
 def _figures(run: Run) -> bool:
-    return bool(run.steps or run.sweep or run.link_results or run.configuration.workload is Workload.LINK)
+    return bool(run.steps or run.sweep or run.link_results or run.configuration.workload in WITHOUT_RANKS)
 
 
 def _describe_unmeasured(runs: Sequence[Run]) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.analysis.rails import nic_channels, node_rails, usable_of_rail
 from vsphere_ml.bench.analysis.step_parts import mean_parts
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.model.record import LinkLoad
-from vsphere_ml.bench.network.frames import DEFAULT_MTU, usable_of_link, usable_of_link_result
+from vsphere_ml.bench.network.frames import DEFAULT_MTU, usable_of_link_result
 from vsphere_ml.bench.network.sweeps import collective, peak
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def _tables(seen: Study) -> Iterator[ReportTable]:
             yield all_reduce(sweep)
     if seen.links:
         yield links(seen)
+    yield from (each for each in (rails(seen), channels(seen)) if each.rows)
 
 
 def scaling(seen: Study) -> ReportTable:
@@ -177,7 +179,7 @@ def _shares(sweep: Sweep) -> str:
     calibrated, usable_bound = (
         sweep.bound_of(each) for each in (sweep.link.calibrated_bytes_per_s, sweep.link.usable_bytes_per_s)
     )
-    text = ""
+    text = _share_of_nominal(sweep)
     if best is not None and calibrated is not None:
         text += f", at most {figures.percent(best.bus_bytes_per_s / calibrated)} of what a plain tool got"
     if best is not None and usable_bound is not None:
@@ -187,6 +189,16 @@ def _shares(sweep: Sweep) -> str:
             f"line rate ({sweep.configuration.transport}, MTU {mtu}: {figures.bandwidth(usable_bound)})"
         )
     return text
+
+
+def _share_of_nominal(sweep: Sweep) -> str:
+    """Return the most bus bandwidth against the sum of several NICs' line rates; empty where there is one NIC."""
+    link, best = sweep.runs[0].link, peak(sweep.sizes)
+    bound = sweep.bound_of(None if link.line_rate_bits_per_s is None else link.line_rate_bits_per_s / 8 * link.nics)
+    if best is None or bound is None or link.nics == 1:
+        return ""
+    share = figures.percent(best.bus_bytes_per_s / bound)
+    return f", at most {share} of {link.nics} NICs' line rates"
 
 
 def links(seen: Study) -> ReportTable:
@@ -207,6 +219,40 @@ def links(seen: Study) -> ReportTable:
     return ReportTable(heading="Links", titles=titles, rows=rows)
 
 
+def rails(seen: Study) -> ReportTable:
+    """Return what each node gets through by all its rails at once, against the sum of their line rates."""
+    rows = tuple(
+        (
+            each.node,
+            f"{len(each.rails)}: {', '.join(each.rails)}",
+            each.tool,
+            figures.bandwidth(each.bytes_per_s),
+            "-" if each.nominal_bytes_per_s is None else figures.bandwidth(each.nominal_bytes_per_s),
+            "-" if each.share is None else figures.percent(each.share),
+            "-" if each.usable_bytes_per_s is None else figures.percent(each.bytes_per_s / each.usable_bytes_per_s),
+        )
+        for each in node_rails(seen.runs)
+    )
+    titles = ("NODE", "RAILS", "TOOL", "SENT", "LINE RATES", "SHARE", "OF USABLE")
+    return ReportTable(heading="All rails at once, in both directions", titles=titles, rows=rows)
+
+
+def channels(seen: Study) -> ReportTable:
+    """Return NCCL's channels between nodes by NIC."""
+    rows = tuple(
+        (
+            seen.titles(each.configuration),
+            each.node,
+            f"{len(each.channels)} of {each.nics}",
+            ", ".join(f"{nic}: {number}" for nic, number in each.channels),
+        )
+        for each in nic_channels(seen.runs)
+    )
+    return ReportTable(
+        heading="NCCL's channels by NIC", titles=("CONFIGURATION", "NODE", "NICS", "CHANNELS"), rows=rows
+    )
+
+
 def _share_of_usable(link: LinkResult, runs: Sequence[Run]) -> str:
     """Return the share of what headers leave: of the port's own rate, else of that of the launch that measured it."""
     own = usable_of_link_result(link)
@@ -214,7 +260,7 @@ def _share_of_usable(link: LinkResult, runs: Sequence[Run]) -> str:
         return f"{figures.percent(link.bytes_per_s / own)} (RDMA MTU {link.rdma_mtu_bytes})"
     same = replace(link, bytes_per_s=0.0)
     of = next(run for run in runs if same in {replace(each, bytes_per_s=0.0) for each in run.link_results})
-    rate = usable_of_link(of.link, of.configuration.transport)
+    rate = usable_of_rail(of.link, of.configuration)
     return (
         "-" if rate is None else f"{figures.percent(link.bytes_per_s / rate)} (MTU {of.link.mtu_bytes or DEFAULT_MTU})"
     )

@@ -40,5 +40,5 @@ DESIGN = StudyDesign(
         ),
         change={OFF: "vsml enable-ats {file} --revert", ON: "vsml enable-ats {file}"},
     ),
-    workloads=(Workload.NCCL, Workload.TRAIN),
+    workloads=(Workload.MEMCPY, Workload.NCCL, Workload.TRAIN),
 )

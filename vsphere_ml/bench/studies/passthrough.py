@@ -46,5 +46,5 @@ DESIGN = StudyDesign(
             for level in (VGPU, PASSTHROUGH)
         },
     ),
-    workloads=(Workload.NCCL, Workload.TRAIN),
+    workloads=(Workload.MEMCPY, Workload.NCCL, Workload.TRAIN),
 )

@@ -33,6 +33,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 class WorkloadName(StrEnum):
     LINK = "link"
+    MEMCPY = "memcpy"
     TRAIN = "train"
     ALLREDUCE = "allreduce"
     NCCL = "nccl"

@@ -16,7 +16,7 @@ from vsphere_ml.bench.model import rank_log
 from vsphere_ml.bench.model.engines import Needs
 from vsphere_ml.bench.model.job import Job, Tools
 from vsphere_ml.bench.model.record import Workload
-from vsphere_ml.bench.probe import link_tools, nccl_tests, survey
+from vsphere_ml.bench.probe import link_tools, nccl_tests, nvbandwidth, survey
 from vsphere_ml.bench.proof import evidence, ranks
 from vsphere_ml.bench.proof.launch_context import LaunchContext, MeasuredLinks, Origin
 from vsphere_ml.bench.records import store
@@ -148,6 +148,8 @@ def _processes_left(left: ProcessesLeft) -> Diagnostic:
 
 
 def _measure_launch(attempt: _Attempt, measurements: SideMeasurements) -> Run:
+    if attempt.job.configuration.workload is Workload.MEMCPY:
+        return evidence.link_run(replace(attempt.context(), measured=_measure_copies(attempt.session, attempt.job)))
     if attempt.job.configuration.workload is Workload.LINK:
         return _measure_links(replace(attempt.context(), measured=measurements.measured()))
     measured = measurements.measured()
@@ -163,6 +165,14 @@ def _measure_links(context: LaunchContext) -> Run:
     if context.measured.failure is not None:
         raise context.measured.failure
     return evidence.link_run(context)
+
+
+def _measure_copies(session: BenchSession, job: Job) -> MeasuredLinks:
+    """Return what goes between host and GPU memory, in all guests at the same time."""
+    tool = {each.node: each.nvbandwidth for each in session.surveyed}
+    places = session.places[: len(job.nodes)]
+    copied = in_each(session.guests, places, lambda shell: nvbandwidth.measure_copies(shell, tool[shell.name]))
+    return MeasuredLinks(links=tuple(each for place in places for each in copied[place.name]))
 
 
 def refused_run(session: BenchSession, spec: BenchSpec, planned: PlannedLaunch, error: VsmlError) -> Run:
@@ -185,6 +195,9 @@ def _prepare_job(session: BenchSession, job: Job) -> Job:
     """Return the job with its program and what its transport asks for; NotPossible where the guests lack it."""
     asked = job.configuration
     surveyed = _surveyed_nodes(session, job)
+    if asked.workload is Workload.MEMCPY:
+        nvbandwidth.check_nvbandwidth(surveyed)
+        return job
     if asked.workload is Workload.LINK:
         _check_link_tool(asked.transport, surveyed)
         return job

@@ -13,7 +13,7 @@ from vsphere_ml.bench.launch.events import Launching, LaunchSkipped, Measured, P
 from vsphere_ml.bench.launch.launchers import find_launcher
 from vsphere_ml.bench.launch.matrix import is_same_configuration
 from vsphere_ml.bench.model.engines import ENGINES, Needs
-from vsphere_ml.bench.model.record import Cluster, Outcome, Workload
+from vsphere_ml.bench.model.record import WITHOUT_RANKS, Cluster, Outcome, Workload
 from vsphere_ml.bench.probe import link_tools, survey
 from vsphere_ml.bench.probe.machines import machines
 from vsphere_ml.bench.proof.launch_context import MeasuredLinks
@@ -341,7 +341,7 @@ class Series:
     def _keep(self, launch: PlannedLaunch, run: Run, error: VsmlError | None) -> None:
         self.runs.append(run)
         run = self.runs[-1] = self._noted(launch, run)
-        if run.outcome is Outcome.COMPLETE and run.configuration.workload is not Workload.LINK:
+        if run.outcome is Outcome.COMPLETE and run.configuration.workload not in WITHOUT_RANKS:
             self.made.append(run)
         store.write(run, self.folder)
         self.notify(Measured(launch=launch, run=run))
@@ -407,9 +407,9 @@ def _choose_places(places: Sequence[GuestPlace], asked: Benchmark) -> tuple[Gues
 
 def _needs(spec: BenchSpec) -> Needs:
     """Return the most that any workload of the wish needs; ranks of nccl-tests are started by a script of ours."""
-    if set(spec.workloads) <= {Workload.LINK}:
+    if set(spec.workloads) <= WITHOUT_RANKS:
         return Needs.NOTHING
-    if set(spec.workloads) <= {Workload.LINK, Workload.NCCL}:
+    if set(spec.workloads) <= {*WITHOUT_RANKS, Workload.NCCL}:
         return Needs.PYTHON
     engine = ENGINES[spec.engine].needs
     return find_launcher(spec.launcher).script_needs if Workload.SCRIPT in spec.workloads else engine

@@ -105,6 +105,19 @@ def test_links_are_measured_over_more_than_what_is_launched_over() -> None:
     ]
 
 
+def test_copies_inside_nodes_are_measured_once_on_all_of_them() -> None:
+    spec = replace(WISH, workloads=(Workload.MEMCPY,), nodes=(1, 2, 4))
+    (made,) = expand(spec)
+    assert (made.nodes, made.ranks, made.transport, made.launcher) == (4, 4, Transport.TCP, "")
+
+
+def test_launchers_are_crossed_with_the_rest_and_each_has_its_own_mpi() -> None:
+    stacks = ((LauncherName.HOROVODRUN, Backend.GLOO), (LauncherName.MPIRUN, Backend.MPI))
+    spec = BenchSpec(workloads=(Workload.LINK, Workload.TRAIN), nodes=(2,), stacks=stacks)
+    made = [(each.workload.value, each.launcher, each.options) for each in expand(over_mpi(spec, OPEN_MPI_4))]
+    assert made == [("link", "", {}), ("train", "horovodrun", {}), ("train", "mpirun", {"mpi": "4.1.8"})]
+
+
 def test_nccl_is_started_by_mpirun_whatever_starts_the_others() -> None:
     (made,) = expand(replace(WISH, workloads=(Workload.NCCL,), nodes=(2,), transports=(Transport.ROCE,), slots=2))
     assert (made.launcher, made.backend, made.ranks) == ("mpirun", "nccl", 4)

@@ -54,6 +54,10 @@ def link_table(seen: Study) -> Iterator[RenderableType]:
     """Yield what point-to-point tools measured, where there is any."""
     if seen.links:
         yield _table(tables.links(seen))
+    for made in (tables.rails(seen), tables.channels(seen)):
+        if made.rows:
+            yield line((made.heading, "bold"))
+            yield _table(made)
 
 
 def notes(seen: Study) -> Iterator[RenderableType]:
