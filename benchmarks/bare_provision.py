@@ -3,7 +3,7 @@
     python -m benchmarks.bare_provision NUMBER
 
 A script of the kind that one writes for one site: it looks up its objects by name, plans nothing, asks nothing, reads
-nothing back, and puts four VMs on each host in turn. The connection comes from GOVC_*, as for govc.
+nothing back, and puts a VM on each host in turn. The connection comes from GOVC_*, as for govc.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyVim.connect import Disconnect, SmartConnect
 from pyVmomi import vim, vmodl
 
 TEMPLATE, DATASTORE, PROFILE = "ubuntu-22.04-gpu", "vsan", "grid_a100-40c"
-MEMORY_MIB, CPUS, GPUS_A_HOST = 64 * 1024, 8, 4
+MEMORY_MIB, CPUS = 64 * 1024, 8
 EXTRA = {"pciPassthru.use64bitMMIO": "TRUE", "pciPassthru.64bitMMIOSizeGB": "128"}
 _collector: Any = vmodl.query.PropertyCollector
 _vm: Any = vim.vm
@@ -41,7 +41,7 @@ def main(number: int) -> None:
     hosts = sorted(compute.host, key=lambda host: host.name)
     clones = {}
     for at in range(number):
-        place = _vm.RelocateSpec(host=hosts[at // GPUS_A_HOST % len(hosts)], pool=compute.resourcePool, datastore=store)
+        place = _vm.RelocateSpec(host=hosts[at % len(hosts)], pool=compute.resourcePool, datastore=store)
         spec = _vm.CloneSpec(location=place, config=equipped(), powerOn=False, template=False)
         clones[template.Clone(folder=datacenter.vmFolder, name=f"bare-{at + 1:02}", spec=spec)] = at
     starts = [vm.PowerOn() for vm in ended(content, list(clones))]

@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml import shipped
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
+
+    from vsphere_ml.core.report.file_choices import GpuChoice
+
+_FILL_IN = "Fill in the <angle brackets>, then type"
+_SIGN_IN = """server = "<vcenter.example.com>"
+username = "<vsml@vsphere.local>"
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StarterAnswers:
+    """What of a site a new file names. The NIC's model is empty where nodes get none."""
+
+    name: str  # the cluster's
+    vcenter: Mapping[str, str]  # keys and values of [vcenter]
+    datacenter: str
+    cluster: str
+    datastore: str
+    template: str
+    network: str
+    gpu: GpuChoice
+    nic_model: str
+    nic_network: str
+    prefix: str  # of nodes' names
+    nodes: int
+    cpus: int
+    memory_gib: int
 
 
 def text() -> str:
@@ -16,9 +46,56 @@ def text() -> str:
     return (shipped.templates() / "cluster.toml").read_text(encoding="utf-8")
 
 
+def fill_in(answers: StarterAnswers) -> str:
+    """Return the starter file for one site, with its comments and nothing left to fill in."""
+    made = text()
+    for blank, value in _values(answers).items():
+        if blank not in made:
+            raise AssertionError(f"the starter file has no `{blank}`")
+        made = made.replace(blank, value)
+    return made
+
+
+def _values(answers: StarterAnswers) -> dict[str, str]:
+    """Return what stands in the place of each part of the starter file."""
+    sign_in = "".join(f"{key} = {_quote(value)}\n" for key, value in answers.vcenter.items())
+    profile = f", profile = {_quote(answers.gpu.profile)}" if answers.gpu.profile else ""
+    nic = f'kind = "auto", model = {_quote(answers.nic_model)}, port_group = {_quote(answers.nic_network)}'
+    return {
+        _FILL_IN: "Written for one site by `vsml init`. Type",
+        '"<train>"': _quote(answers.name),
+        _SIGN_IN: sign_in,
+        '"<dc-1>"': _quote(answers.datacenter),
+        '"<gpu-cluster>"': _quote(answers.cluster),
+        '"<datastore-1>"': _quote(answers.datastore),
+        '"<ubuntu-22.04-gpu>"': _quote(answers.template),
+        '"<vm-network>"': _quote(answers.network),
+        "cpus = 16": f"cpus = {answers.cpus}",
+        'memory = "64GiB"': f'memory = "{answers.memory_gib}GiB"',
+        "[profile.a100]": "[profile.gpu]",
+        '"a100"': '"gpu"',
+        'gpu = { kind = "vgpu", profile = "A100-40C", count = 1 }': f'gpu = {{ kind = "{answers.gpu.kind}"{profile} }}',
+        'nic = { kind = "auto", model = "ConnectX-6 Dx", port_group = "<roce-network>" }': (
+            f"nic = {{ {nic} }}" if answers.nic_model else 'nic = { kind = "none" }'
+        ),
+        "node-[01-04]": f"{answers.prefix}[01-{answers.nodes:02}]",
+    }
+
+
+def _quote(value: str) -> str:
+    """Return a text as TOML's basic string, whose escapes are JSON's."""
+    return json.dumps(value, ensure_ascii=False)
+
+
 def write(path: Path) -> None:
     """Write the starter file; ConfigError as `write_new`."""
     write_new(path, text())
+
+
+def refuse_existing(path: Path) -> None:
+    """Raise ConfigError `config.exists` when something is there."""
+    if path.is_symlink() or path.exists():
+        raise _file_exists(path)
 
 
 def write_new(path: Path, content: str) -> None:
@@ -30,12 +107,7 @@ def write_new(path: Path, content: str) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(content)
     except FileExistsError:
-        raise ConfigError(
-            f"{path} is there already, and is left as it is",
-            code="config.exists",
-            target=str(path),
-            hint=f"name another file, or type: vsml check {path}",
-        ) from None
+        raise _file_exists(path) from None
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "its name is not a path"
         raise ConfigError(
@@ -44,3 +116,12 @@ def write_new(path: Path, content: str) -> None:
             target=str(path),
             hint="name a file in a folder you may write to",
         ) from error
+
+
+def _file_exists(path: Path) -> ConfigError:
+    return ConfigError(
+        f"{path} is there already, and is left as it is",
+        code="config.exists",
+        target=str(path),
+        hint=f"name another file, or type: vsml check {path}",
+    )

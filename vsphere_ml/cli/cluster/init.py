@@ -1,20 +1,86 @@
-"""`vsml init`: a commented file to begin with."""
+"""`vsml init`: a commented file to begin with, filled in from a vCenter where one is named."""
 
 from __future__ import annotations
 
-from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, command
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vsphere_ml.cli.options import (
+    DEFAULT_FILE,
+    ClusterFile,
+    Datacenter,
+    Lab,
+    Server,
+    Username,
+    Yes,
+    command,
+    option_group,
+)
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from vsphere_ml.cli.wiring.site_wiring import SignInTarget
+
+
+@option_group
+class InitOptions:
+    """The options of `vsml init`: the vCenter, and answers that are then not asked for."""
+
+    server: Server = None
+    username: Username = None
+    lab: Lab = None
+    datacenter: Datacenter = None
+    blank: Annotated[bool, typer.Option("--blank", help="Read no vCenter: write a file to fill in by hand.")] = False
+    cluster: Annotated[str | None, typer.Option(metavar="NAME", help="The compute cluster.")] = None
+    template: Annotated[str | None, typer.Option(metavar="NAME", help="The template that nodes are cloned from.")] = (
+        None
+    )
+    datastore: Annotated[str | None, typer.Option(metavar="NAME", help="The datastore of their disks.")] = None
+    network: Annotated[str | None, typer.Option(metavar="NAME", help="The network of the management NIC.")] = None
+    nic_network: Annotated[str | None, typer.Option(metavar="NAME", help="The network of the fast NICs.")] = None
+    nodes: Annotated[int | None, typer.Option(min=1, metavar="N", help="How many nodes.")] = None
+    yes: Yes = False
 
 
 @command
-def init(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
-    """Write a commented cluster file to fill in. An existing file is not overwritten.
+def init(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: InitOptions) -> Answer:
+    """Write a commented cluster file. An existing file is not overwritten.
 
-    Example: `vsml init cluster.toml`, replace the angle brackets, then `vsml check cluster.toml`
+    Where options or the environment name a vCenter, it is read and asks for what it leaves open: cluster, template,
+    datastore, networks, number of nodes. With `--yes` the first choice of each is taken. Without a vCenter the file is
+    one to fill in.
+
+    Example: `vsml init --lab default`, or `vsml init --blank`, then `vsml check cluster.toml`
     """
     from vsphere_ml.cli.views.layout.text import line
-    from vsphere_ml.config.starter import write
+    from vsphere_ml.cli.wiring import site_wiring
+    from vsphere_ml.config.starter import refuse_existing, write
 
+    where = site_wiring.named_vcenter(given.server, given.username, given.lab, given.datacenter)
+    if where is not None and not given.blank:
+        refuse_existing(file)
+        return _from_site(terminal, file, where, given)
     write(file)
     terminal.say(f"replace the <angle brackets>, then run: vsml check {file}")
     return Answer(text=line(f"wrote {file}"), data={"file": file})
+
+
+def _from_site(terminal: Terminal, file: Path, where: SignInTarget, given: InitOptions) -> Answer:
+    """Read the vCenter, ask what it leaves open, and write a file whose nodes fit."""
+    from vsphere_ml.cli.cluster import file_questions
+    from vsphere_ml.cli.views.cluster import new_file as view
+    from vsphere_ml.cli.wiring import site_wiring
+    from vsphere_ml.config.starter import fill_in, write_new
+    from vsphere_ml.flows.site import new_file as flow
+
+    asked = file_questions.Questions(terminal, given)
+    asked.refuse_without_answers()
+    with site_wiring.vcenter(where.vcenter, terminal) as vcenter:
+        inventory = flow.read_choices(vcenter, where.datacenter)
+    found = asked.ask_all(inventory, site_wiring.sign_in_keys(where, terminal), str(file))
+    write_new(file, fill_in(found.answers))
+    terminal.say(f"then run: vsml plan {file}")
+    return Answer(text=view.text(file, found), data=view.data(file, found))

@@ -180,6 +180,24 @@ def target(
     return SignInTarget(vcenter=to, datacenter=datacenter or spec.location.datacenter, options=options)
 
 
+def named_vcenter(
+    server: str | None, username: str | None, lab: str | None, datacenter: str | None
+) -> SignInTarget | None:
+    """Return the vCenter that options or the environment name; None where they name none."""
+    if server is None and lab is None and not _environment_names_one():
+        return None
+    return target(None, server=server, username=username, lab=lab, datacenter=datacenter)
+
+
+def sign_in_keys(to: SignInTarget, terminal: Terminal) -> dict[str, str]:
+    """Return what a cluster file's [vcenter] says to sign in there as well; the password is never part of it."""
+    if to.vcenter.lab is not None:
+        return {"lab": to.vcenter.lab}
+    found = endpoint(to, terminal)
+    trust = {"ca_file": found.ca_file and str(found.ca_file.absolute()), "thumbprint": found.thumbprint}
+    return {"server": found.server, "username": found.username, **{key: each for key, each in trust.items() if each}}
+
+
 def read(file: Path, limit: int = LARGEST_TEXT) -> str:
     """Return the content of a text file of at most `limit` bytes; ConfigError when it cannot be read."""
     try:

@@ -1,0 +1,39 @@
+"""What `vsml init` wrote for a site."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vsphere_ml.cli.views.layout.text import line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import RenderableType
+
+    from vsphere_ml.cli.cluster.file_questions import NewFile
+
+
+def text(file: Path, found: NewFile) -> RenderableType:
+    """Return the file's name, and what its nodes have."""
+    answers = found.answers
+    gpu = answers.gpu.profile or answers.gpu.kind
+    nic = f", {answers.nic_model} on {answers.nic_network}" if answers.nic_model else ", no fast NIC"
+    what = f"{answers.nodes} nodes of {answers.cpus} CPUs, {answers.memory_gib} GiB, {gpu}{nic}"
+    return line(f"wrote {file}: {what}; {found.most} would fit")
+
+
+def data(file: Path, found: NewFile) -> dict[str, Any]:
+    answers = found.answers
+    return {
+        "file": file,
+        "cluster": answers.cluster,
+        "template": answers.template,
+        "datastore": answers.datastore,
+        "network": answers.network,
+        "nic_network": answers.nic_network if answers.nic_model else None,
+        "nic_model": answers.nic_model or None,
+        "gpu": {"kind": answers.gpu.kind, "profile": answers.gpu.profile or None},
+        "nodes": answers.nodes,
+        "most_nodes": found.most,
+    }
