@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 # Options of a configuration that are not the program's.
-_HANDLED_APART = frozenset({"mpi", "least_nodes", "in", "variables", "engine"})
+HANDLED_APART = frozenset({"mpi", "least_nodes", "in", "variables", "engine", "ats", "gpu"})
 
 
 def with_program(job: Job, script: Path | None, arguments: tuple[str, ...], tests: AllReducePerf | None = None) -> Job:
@@ -33,7 +33,7 @@ def _program(job: Job, script: Path | None, arguments: tuple[str, ...]) -> tuple
     options = [
         word
         for name, value in sorted(asked.options.items())
-        if name not in _HANDLED_APART
+        if name not in HANDLED_APART
         for word in (f"--{name}", value)
     ]
     if asked.workload is Workload.SCRIPT and script is not None:

@@ -101,6 +101,16 @@ def side_by_side(design: StudyDesign, asked: Sequence[Configuration], runs: Sequ
     )
 
 
+def study_of_record(design: StudyDesign, runs: Sequence[Run]) -> SideBySide:
+    """Return as much of a study as these runs hold, whatever was asked for."""
+    asked: dict[str, Configuration] = {}
+    for run in runs:
+        each = replace(run.configuration, parameters=None)
+        if design.axis.read(each) in design.axis.values:
+            asked.setdefault(repr(each), each)
+    return side_by_side(design, tuple(asked.values()), runs)
+
+
 def _cell(asked: Configuration, column: str, seen: Study) -> Cell:
     runs = [run for run in seen.runs if is_same_configuration(run.configuration, asked)]
     complete = [each for run in runs if run.outcome is Outcome.COMPLETE and (each := metric(run)) is not None]

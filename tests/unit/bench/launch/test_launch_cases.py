@@ -13,7 +13,7 @@ from tests.unit.bench.jobs import job
 from tests.unit.bench.sites import rdma_nodes
 from vsphere_ml.bench.launch.launchers import launch
 from vsphere_ml.bench.launch.programs import with_program
-from vsphere_ml.bench.launch.transports import nccl_settings
+from vsphere_ml.bench.launch.transports import transport_settings
 from vsphere_ml.bench.model.job import Job, RunIn, Runtime
 from vsphere_ml.bench.model.record import Workload
 from vsphere_ml.bench.model.transports import Transport
@@ -23,7 +23,7 @@ CASES = sorted((Path(__file__).parents[3] / "cases" / "launch").glob("*.toml"))
 
 
 def job_of(case: dict[str, Any]) -> Job:
-    """Return the job that a case describes: two nodes with an RDMA device and as many GPUs as ranks."""
+    """Return the job that a case describes: two nodes with an RDMA device, and as many GPUs as ranks or as it says."""
     inside = case.get("in") == "container"
     runtime = Runtime(
         python="/usr/bin/python3" if inside else "/opt/vsml/runtime/bin/python",
@@ -35,11 +35,12 @@ def job_of(case: dict[str, Any]) -> Job:
     )
     made = job(Workload(case["workload"]), case["launcher"], case["backend"], runtime, slots=case.get("slots", 1))
     asked = replace(made.configuration, options=case.get("options", {}), transport=Transport(case["transport"]))
-    nccl = nccl_settings(asked.transport, made.interface, rdma_nodes(gpus=made.slots)).common
+    nodes = [replace(each, horovod_nccl=True) for each in rdma_nodes(gpus=case.get("gpus", made.slots))]
+    asks = transport_settings(asked, made.interface, nodes)
     options = frozenset(case.get("all_reduce_perf", ()))
     tests = AllReducePerf(path="/opt/nccl-tests/build/all_reduce_perf", over_mpi=True, options=options)
     return with_program(
-        replace(made, configuration=asked, variables=nccl),
+        replace(made, configuration=asked, variables=asks.common, over_ucx=asks.over_ucx),
         None,
         (),
         tests if made.configuration.workload is Workload.NCCL else None,

@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.job import Runtime
 
 
+def test_mpich_goes_by_ucx_over_rdma_when_it_is_to_and_over_tcp_otherwise() -> None:
+    made = job(launcher="mpirun", backend="mpi", runtime=HYDRA)
+    assert launch(made).variables["UCX_TLS"] == "tcp,self"
+    over_rdma = replace(made, variables={"UCX_TLS": "rc,sm,self", "UCX_NET_DEVICES": "vmw_pvrdma0:1"}, over_ucx=True)
+    started = launch(over_rdma)
+    assert (started.variables["UCX_TLS"], started.variables["UCX_NET_DEVICES"]) == ("rc,sm,self", "vmw_pvrdma0:1")
+    assert "UCX_NET_DEVICES" in started.command[started.command.index("-genvlist") + 1]
+
+
 def test_horovodrun_is_given_the_interface_and_every_node_by_its_address() -> None:
     words = launch(job(slots=2)).command
     assert words[:4] == ("/opt/vsml/runtime/bin/python", "-m", "horovod.runner.launch", "--gloo")

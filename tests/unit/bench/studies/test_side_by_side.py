@@ -12,6 +12,7 @@ from rich.console import Console
 
 from tests.unit.bench.studies.studies import measured, refused, spec
 from vsphere_ml.bench.analysis.metric import metric
+from vsphere_ml.bench.launch.programs import HANDLED_APART
 from vsphere_ml.bench.model.record import Workload
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.stats.estimate import ratio
@@ -100,6 +101,8 @@ def test_every_study_has_a_first_column_that_it_compares_with() -> None:
         assert len(made.columns) > 1
         assert {cell.state for cell in made.cells} == {CellState.PENDING}
         assert made.columns[0] == design.axis.values[0] or design.factor is None
+        # No workload's program knows the state of hosts and VMs as an option.
+        assert design.factor is None or design.factor.option in HANDLED_APART
 
 
 def test_the_screen_has_80_columns_and_the_documents_the_same_cells(golden: Golden) -> None:

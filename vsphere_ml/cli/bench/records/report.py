@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,12 +14,32 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 
 Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write one HTML file with plots.")]
 Markdown = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write Markdown.")]
+
+
+class StudyName(StrEnum):
+    """As in `bench.studies.STUDIES`, which takes long to read in."""
+
+    PVRDMA = "pvrdma"
+    ATS = "ats"
+    PASSTHROUGH = "passthrough"
+    TCP_STACKS = "tcp-stacks"
+
+
+OfStudy = Annotated[
+    StudyName | None, typer.Option("--study", help="Report the cells of this study, side by side, instead.")
+]
 Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write every launch's figures as CSV.")]
 
 
 @command
 def report(
-    terminal: Terminal, records: Records, html: Html = None, markdown: Markdown = None, csv: Csv = None
+    terminal: Terminal,
+    records: Records,
+    *,
+    html: Html = None,
+    markdown: Markdown = None,
+    csv: Csv = None,
+    study_name: OfStudy = None,
 ) -> Answer:
     """Report a record: throughput and efficiency between their bounds, all-reduce bandwidth, proofs and placement.
 
@@ -32,14 +53,27 @@ def report(
     from vsphere_ml.bench.report.html_page import page
     from vsphere_ml.bench.report.report_content import story
     from vsphere_ml.bench.report.spreadsheet import sheet
+    from vsphere_ml.bench.studies import STUDIES
+    from vsphere_ml.bench.studies.documents import markdown as side_by_side_markdown
+    from vsphere_ml.bench.studies.documents import page as side_by_side_page
+    from vsphere_ml.bench.studies.side_by_side import study_of_record
     from vsphere_ml.cli.bench.files import write
     from vsphere_ml.cli.views.bench import report as view
+    from vsphere_ml.cli.views.bench.studies import side_by_side as side_by_side_view
+    from vsphere_ml.cli.views.layout.envelope import plain_value
 
     runs = store.read(*records)
-    seen = study(runs)
-    content = story(seen)
-    for file, text in ((html, page(content, seen)), (markdown, as_markdown.markdown(content)), (csv, sheet(runs))):
+    if study_name is not None:
+        made = study_of_record(STUDIES[study_name], runs)
+        documents = ((html, side_by_side_page(made)), (markdown, side_by_side_markdown(made)), (csv, sheet(runs)))
+        answer = Answer(text=side_by_side_view.text(made), data=dict(plain_value(made)))
+    else:
+        seen = study(runs)
+        content = story(seen)
+        documents = ((html, page(content, seen)), (markdown, as_markdown.markdown(content)), (csv, sheet(runs)))
+        answer = Answer(text=view.text(content, seen), data=view.data(content, seen))
+    for file, text in documents:
         if file is not None:
             write(file, text)
             terminal.say(f"wrote {file}")
-    return Answer(text=view.text(content, seen), data=view.data(content, seen))
+    return answer

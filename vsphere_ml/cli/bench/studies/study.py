@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vsphere_ml.cli.bench.records.record import RECORDS
-from vsphere_ml.cli.bench.records.report import Html, Markdown
+from vsphere_ml.cli.bench.records.report import Html, Markdown, StudyName
 from vsphere_ml.cli.bench.run_options import BenchOptions, WorkloadName
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, OnlyNodes, command
 from vsphere_ml.cli.terminal import Answer, Terminal
@@ -20,13 +19,6 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec
 
 MOST_NODES = 4  # where nobody says how many
-
-
-class StudyName(StrEnum):
-    PVRDMA = "pvrdma"
-    ATS = "ats"
-    PASSTHROUGH = "passthrough"
-    TCP_STACKS = "tcp-stacks"
 
 
 Name = Annotated[StudyName, typer.Argument(metavar="STUDY", help="What is compared.")]

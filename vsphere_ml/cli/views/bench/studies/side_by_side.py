@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from vsphere_ml.bench.studies.side_by_side import SideBySide
     from vsphere_ml.flows.bench.study import StudyOutcome
 
 _STYLES = {CellState.REFUSED: "yellow", CellState.FAILED: "red", CellState.PENDING: "dim"}
@@ -32,8 +33,19 @@ def answer(done: StudyOutcome) -> Answer:
     )
 
 
+def text(made: SideBySide) -> Group:
+    """Return the tables, then what has no figure and why."""
+    return Group(*_cells(made))
+
+
 def _parts(done: StudyOutcome) -> Iterator[RenderableType]:
-    made = done.result
+    yield from _cells(done.result)
+    for step in done.next_steps:
+        yield line(("next: ", "bold cyan"), step)
+    yield line(f"the record is in {done.folder}; the same command resumes it")
+
+
+def _cells(made: SideBySide) -> Iterator[RenderableType]:
     yield line((f"{made.study}: {made.question}", "bold"))
     for each in documents.tables(made):
         yield line((each.heading, "bold cyan"))
@@ -44,8 +56,5 @@ def _parts(done: StudyOutcome) -> Iterator[RenderableType]:
         yield line((f"{absent.state}: ", _STYLES[absent.state]), documents.describe(absent))
         if absent.hint:
             yield line("   ", ("hint: ", "bold cyan"), absent.hint)
-    for step in done.next_steps:
-        yield line(("next: ", "bold cyan"), step)
     for notice in documents.notices(made):
         yield line((notice, "dim"))
-    yield line(f"the record is in {done.folder}; the same command resumes it")
