@@ -24,7 +24,7 @@ from vsphere_ml.core.order import count
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from vsphere_ml.bench.analysis.study import Point, Scaling, Study, Sweep
+    from vsphere_ml.bench.analysis.study import LinkCapacity, Point, Scaling, Study, Sweep
     from vsphere_ml.bench.model.record import Configuration, LinkResult, Run
 
 _OF_RECORD = frozenset(
@@ -160,9 +160,7 @@ def _links(seen: Study) -> Iterator[Diagnostic]:
     links += [(each.link, each.configuration) for each in seen.sweeps]
     # What a tool of RDMA measured is held against its own port's rate above.
     links += [(capacity, asked) for asked, capacity in seen.link_capacities if not asked.transport.spec.rdma]
-    for asked, capacity in seen.link_capacities:
-        if capacity.share is not None and capacity.share > AT_CEILING:
-            yield _report_above_link(seen.titles(asked), capacity.share)
+    yield from _links_above(seen, links)
     for capacity, asked in {each[0]: each for each in links}.values():
         usable, carried = capacity.usable_bytes_per_s, capacity.calibrated_bytes_per_s
         if usable is not None and carried is not None and carried < LINK_WELL * usable:
@@ -173,6 +171,15 @@ def _links(seen: Study) -> Iterator[Diagnostic]:
                 f"{figures.bandwidth(usable)} that headers leave of its line rate",
                 hint="vsml bench --workload link measures it by itself; look for shaping, a slower port, errors",
             )
+
+
+def _links_above(seen: Study, links: Sequence[tuple[LinkCapacity, Configuration]]) -> Iterator[Diagnostic]:
+    """Yield once of each configuration by how much a link of it, or what it was calibrated by, is above its rate."""
+    shares: dict[str, float] = {}
+    for capacity, asked in [*links, *((capacity, asked) for asked, capacity in seen.fastest_links)]:
+        if capacity.share is not None:
+            shares[seen.titles(asked)] = max(capacity.share, shares.get(seen.titles(asked), 0.0))
+    yield from (_report_above_link(where, share) for where, share in shares.items() if share > AT_CEILING)
 
 
 def _slow_ports(links: Sequence[LinkResult]) -> Iterator[Diagnostic]:

@@ -103,6 +103,11 @@ class Sweep:
     link: LinkCapacity
 
     @property
+    def launches(self) -> tuple[Sweep, ...]:
+        """The same of each launch alone, against the same link."""
+        return tuple(replace(self, runs=(run,), sizes=_sizes((run,))) for run in self.runs)
+
+    @property
     def bound_bytes_per_s(self) -> float | None:
         """The most bus bandwidth that the link allows; None where it is not known, and on one node."""
         return self.bound_of(self.link.bytes_per_s)
@@ -143,8 +148,16 @@ class Study:
     @property
     def link_capacities(self) -> tuple[tuple[Configuration, LinkCapacity], ...]:
         """Each configuration that measured links by themselves, and the slowest of them beside what headers leave."""
+        return tuple((group[0].configuration, min(_link_shares(group), key=_by_share)) for group in self._measured())
+
+    @property
+    def fastest_links(self) -> tuple[tuple[Configuration, LinkCapacity], ...]:
+        """The same of the fastest of them, beside which what headers leave has to be at least as much."""
+        return tuple((group[0].configuration, max(_link_shares(group), key=_by_share)) for group in self._measured())
+
+    def _measured(self) -> list[tuple[Run, ...]]:
         measured = [run for run in self.runs if run.configuration.workload is Workload.LINK and run.link_results]
-        return tuple((group[0].configuration, _slowest_link(group)) for group in groups(_complete(measured)))
+        return groups(_complete(measured))
 
 
 def study(runs: Sequence[Run]) -> Study:
@@ -166,14 +179,17 @@ def _complete(runs: Iterable[Run]) -> list[Run]:
     return [run for run in runs if run.outcome is Outcome.COMPLETE]
 
 
-def _slowest_link(runs: Sequence[Run]) -> LinkCapacity:
-    """Return the link with the smallest share of its own, and what headers leave it."""
+def _link_shares(runs: Sequence[Run]) -> list[LinkCapacity]:
+    """Return each link and what headers leave it."""
     of_run = usable_of_rail(runs[0].link, runs[0].configuration)
-    capacities = [
+    return [
         LinkCapacity(usable_bytes_per_s=usable_of_link_result(each) or of_run, calibrated_bytes_per_s=each.bytes_per_s)
         for each in _links(runs)
     ]
-    return min(capacities, key=lambda each: (each.share or 0.0, each.calibrated_bytes_per_s or 0.0))
+
+
+def _by_share(capacity: LinkCapacity) -> tuple[float, float]:
+    return capacity.share or 0.0, capacity.calibrated_bytes_per_s or 0.0
 
 
 def _links(runs: Iterable[Run]) -> tuple[LinkResult, ...]:
@@ -272,14 +288,17 @@ def _check_bounds(efficiency: Estimate | None, bounds: EfficiencyBounds | None) 
 
 
 def _sweep(runs: tuple[Run, ...], titles: Titles) -> Sweep:
-    asked = runs[0].configuration
-    collective = sweeps.collective(asked)
-    sizes = sweeps.sizes([point for run in runs for point in run.sweep], asked.ranks, collective)
+    asked, sizes = runs[0].configuration, _sizes(runs)
     return Sweep(
         configuration=asked,
         title=titles(asked),
         runs=runs,
         sizes=sizes,
-        fit=sweeps.fit(sizes, asked.ranks) if collective == sweeps.ALL_REDUCE else None,
+        fit=sweeps.fit(sizes, asked.ranks) if sweeps.collective(asked) == sweeps.ALL_REDUCE else None,
         link=_link_capacity(runs),
     )
+
+
+def _sizes(runs: Sequence[Run]) -> tuple[sweeps.Size, ...]:
+    asked = runs[0].configuration
+    return sweeps.sizes([point for run in runs for point in run.sweep], asked.ranks, sweeps.collective(asked))

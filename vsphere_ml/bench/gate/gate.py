@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.analysis.compare import ComparisonRow
     from vsphere_ml.bench.analysis.study import Study
-    from vsphere_ml.bench.model.record import Run
+    from vsphere_ml.bench.model.record import Configuration, Run
     from vsphere_ml.bench.model.transports import Transport
 
 # Where the NIC hangs off the CPU, or PCIe ACS is on, a collective over RDMA gets about this share (NVIDIA/nccl#412).
@@ -182,18 +182,26 @@ def _margin(ratio: float, tolerance: float) -> float:
 
 
 def _bounds(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[GateCheck]:
-    """Yield a check for each bound that is asked about; one node alone has none."""
-    shares = [(each.configuration, "bus bandwidth", each.share) for each in seen.sweeps]
-    shares += [(configuration, "the slowest link", capacity.share) for configuration, capacity in seen.link_capacities]
-    for configuration, what, share in shares:
-        wanted = limits(thresholds, configuration).of_bound
-        if wanted is not None and configuration.nodes > 1:
-            yield _check_estimate_bound(f"{seen.titles(configuration)}: {what}", configuration.transport, share, wanted)
+    """Yield a check for each bound that is asked about, or above which a figure is; one node alone has none."""
+    for asked, what, share, least in _shares(seen):
+        wanted = limits(thresholds, asked).of_bound
+        if asked.nodes > 1 and (wanted is not None or (least or 0.0) > AT_CEILING):
+            yield _check_estimate_bound(f"{seen.titles(asked)}: {what}", asked.transport, share, wanted or 0.0)
     for each in seen.scalings:
-        asked = each.point.configuration
-        wanted = limits(thresholds, asked).of_ceiling
+        asked, wanted = each.point.configuration, limits(thresholds, each.point.configuration).of_ceiling
         if wanted is not None and asked.nodes > 1:
             yield _check_estimate_bound(f"{each.point.title}: efficiency", asked.transport, each.share, wanted)
+
+
+def _shares(seen: Study) -> Iterator[tuple[Configuration, str, float | None, float | None]]:
+    """Yield configuration, name and share of each figure that a link bounds, and the least of its launches' shares."""
+    for each in seen.sweeps:
+        least = min((share for one in each.launches if (share := one.share) is not None), default=None)
+        yield each.configuration, "bus bandwidth", each.share, least
+    for (asked, slowest), (_, fastest) in zip(seen.link_capacities, seen.fastest_links, strict=True):
+        yield asked, "the slowest link", slowest.share, slowest.share
+        if fastest != slowest and (fastest.share or 0.0) > AT_CEILING:
+            yield asked, "the fastest link", fastest.share, fastest.share
 
 
 def _check_estimate_bound(name: str, transport: Transport, share: float | None, wanted: float) -> GateCheck:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench.imports.parsed import (
     Asked,
     Parsed,
+    differs,
     first_group,
     joined_runs_error,
     left_out,
@@ -16,6 +17,7 @@ from vsphere_ml.bench.imports.parsed import (
     on_one_host,
     other_statistic,
     parse_integer,
+    rounding,
     rows,
     sizes_of,
     truncated_diagnostics,
@@ -40,6 +42,7 @@ _KINDS = ("BW ", "Post List BW ")
 _PORT = re.compile(r"\b(?P<end>local|remote) address\s*:\s*LID (?P<lid>\w+)")
 _GID = re.compile(r"^\s*GID\s*:\s*(?P<gid>[\d:a-f]+)\s*$")
 _BOTH_PORTS = re.compile(r"^\s*Dual-port\s*:\s*ON\b")
+_RAW = re.compile(r"\bConnection type\s*:\s*RawEth\b|\braw_ethernet_\w+", re.IGNORECASE)
 _COLUMN = re.compile(r"#\w+|\w+(?: \w+)?\[[^]]*\]")
 _OSU_TITLE = re.compile(r"^# OSU (?:MPI|NCCL|xCCL)(?:-\w+)?\S*\s+(.*?)\s+(?:Test|v\d)")
 _OSU_READ = "Allreduce Latency"
@@ -82,7 +85,7 @@ def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
         )
     _refuse_other_rates(tool, lines)
     _refuse_one_port(lines)
-    seen, broken = _perftest_rows(lines)
+    seen, broken = _perftest_rows(lines, tool, factor)
     if not seen:
         raise nothing(tool, "bandwidth")
     if len({size for size, _ in seen}) < len(seen):
@@ -113,6 +116,8 @@ def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
 def _refuse_other_rates(tool: str, lines: Sequence[str]) -> None:
     if any(_BOTH_PORTS.search(line) for line in lines):
         raise other_statistic(tool, "two ports together (-O)", "run it for each port alone")
+    if any(_RAW.search(line) for line in lines):
+        raise other_statistic(tool, "raw Ethernet frames (raw_ethernet_bw), which are no RDMA", "run ib_write_bw")
     if any(_LIMITED.search(line) for line in lines):
         raise other_statistic(tool, "a rate that was set (--rate_limit)", "run it without --rate_limit")
 
@@ -166,19 +171,36 @@ def _refuse_one_port(lines: Sequence[str]) -> None:
         raise on_one_host(PERFTEST, same)
 
 
-def _perftest_rows(lines: Sequence[str]) -> tuple[list[tuple[int, float]], list[str]]:
+def _perftest_rows(lines: Sequence[str], tool: str, factor: float) -> tuple[list[tuple[int, float]], list[str]]:
     """Return size and average of each row, and the rows that are cut."""
     titles = next(line for line in lines if _AVERAGE.search(line))
     names = _COLUMN.findall(titles)
     columns, at = len(names), next(at for at, name in enumerate(names) if _AVERAGE.search(name))
+    rate = next((at for at, name in enumerate(names) if name == "MsgRate[Mpps]"), None)
     seen, broken = [], []
     for cells in rows(lines[list(lines).index(titles) :]):
         size, average = parse_integer(cells[0]), number(cells[at]) if len(cells) >= columns > at else None
         if size is None or average is None or not _has_point(cells[at]):
             broken.append(" ".join(cells))
         else:
+            if rate is not None and len(cells) > rate:
+                _refuse_other_message_rate(tool, size, (cells[at], factor), cells[rate])
             seen.append((size, average))
     return seen, broken
+
+
+def _refuse_other_message_rate(tool: str, size: int, average: tuple[str, float], rate: str) -> None:
+    """Raise ConfigError where a row's bandwidth and unit are not its message rate times its size, but for rounding.
+
+    perftest_parameters.c computes both from the same iterations and cycles; the rate has six decimals.
+    """
+    bandwidth, factor = average
+    if re.fullmatch(r"\d+\.\d{6}", rate) is None:
+        return
+    ours, bound = float(rate) * 1e6 * size, rounding(bandwidth) * factor + rounding(rate) * 1e6 * size
+    if abs(ours - float(bandwidth) * factor) > 1.001 * bound:
+        why = f"at {size} bytes it prints {bandwidth}, its {rate} million messages a second are {ours / factor:.2f}"
+        raise differs(tool, why)
 
 
 def _perftest_end(lines: Sequence[str], tool: str) -> tuple[Diagnostic, ...]:

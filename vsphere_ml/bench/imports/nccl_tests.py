@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _DEVICE = re.compile(
     r"^\s*#?\s*Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?on\s+(\S+)\s+device\s+(\d+)\s+\[([^]]*)\]\s*(.*)$"
 )
+_PROCESS = re.compile(r"^\s*#?\s*nThread\s+(\d{1,4})\s+nGpus\s+(\d{1,4})\b")
 # Titles differ: `bytes N type op time … res` and milliseconds until 2018, root in each table since 2.13, i_min and
 # others with -I 1; #wrong was called error before, and was the largest difference. Forums eat the # at a line's start.
 _TITLES = re.compile(r"^\s*#?\s*(?:size\s+count|bytes\s+N)\s+type\b.*\b(?:time|cpu|cputime)\b")
@@ -113,7 +115,7 @@ def text(lines: Sequence[str], asked: Asked) -> Parsed:
         for line in lines
         if (match := _DEVICE.match(line))
     )
-    ranks = _ranks([each.rank for each in devices], asked)
+    ranks = _ranks([each.rank for each in devices], asked, _suspect_list(lines, devices))
     names = find_collectives(line for line in lines if line.startswith("# Collective test")) or find_collectives(lines)
     failed = [
         f"the tool found {count} values out of bounds"
@@ -231,17 +233,30 @@ def _refuse_several_runs(rows: Sequence[CollectiveRow]) -> None:
             raise joined_runs_error(TOOL, f"{row.size_bytes} bytes come after {before.size_bytes}")
 
 
-def _ranks(listed: Sequence[int], asked: Asked) -> int:
+def _suspect_list(lines: Sequence[str], devices: Sequence[Device]) -> str:
+    """Return why the last ranks of a list may be missing, which no number shows; empty where nothing says so."""
+    match = next((match for line in lines if (match := _PROCESS.match(line))), None)
+    each_has = int(match[1]) * int(match[2]) if match else 1
+    by_host = Counter(each.hostname for each in devices)
+    if each_has and len(devices) % each_has:
+        return f"lists {len(devices)} ranks, and each process has {each_has}"
+    if len(set(by_host.values())) > 1:
+        return f"lists {min(by_host.values())} to {max(by_host.values())} ranks of a host"
+    return ""
+
+
+def _ranks(listed: Sequence[int], asked: Asked, suspect: str = "") -> int:
     """Return how many ranks there were. The list must be whole: a line that was lost would change every figure."""
     if len(set(listed)) < len(listed):
         raise joined_runs_error(TOOL, "a rank is listed twice; processes without MPI each run for themselves")
-    if listed and sorted(listed) == list(range(len(listed))):
+    if listed and sorted(listed) == list(range(len(listed))) and not suspect:
         if asked.ranks not in {None, len(listed)}:
             raise differs(TOOL, f"it lists {len(listed)} ranks, --ranks says {asked.ranks}", "leave out --ranks")
         return len(listed)
     if asked.ranks is not None and asked.ranks > max(listed, default=-1):
         return asked.ranks
     why = f"lists ranks {_span(listed)} and not all up to there" if listed else "does not say on how many ranks it ran"
+    why = suspect or why
     raise ConfigError(f"{TOOL} {why}", code="import.unknown-size", target=TOOL, hint="--ranks N")
 
 

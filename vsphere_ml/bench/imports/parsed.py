@@ -46,6 +46,7 @@ class Parsed:
     model: str = ""
     batch: int | None = None  # of one rank
     step_s: tuple[float, ...] = ()
+    gradients: str = ""  # as they were exchanged
     averaged: bool = False  # each of them is the mean of several steps
     sweep: tuple[SweepPoint, ...] = ()
     links: tuple[LinkResult, ...] = ()

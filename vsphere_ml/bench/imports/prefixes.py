@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-# Open MPI's --tag-output, PRRTE's with the name of the job, Horovod's Gloo launcher without one.
-_TAG = re.compile(r"\[(?:[\w.@-]+@)?\d+(?:,\d+)?\]<std(?:out|err|diag)>: ?")
+# Open MPI's --tag-output, PRRTE's with the name of the job, Horovod's Gloo launcher's without, SageMaker's with a host.
+_TAG = re.compile(r"\[(?:[\w.@-]+@)?\d+(?:,\d+|,mpirank:\d+,[\w.-]+)?\]<std(?:out|err|diag)>: ?")
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
 _KNOWN = re.compile(
     "|".join(
@@ -24,13 +24,18 @@ _KNOWN = re.compile(
             # Open MPI's --timestamp-output, and syslog's
             rf"(?:[A-Z][a-z]{{2}},? )?[A-Z][a-z]{{2}} [ \d]?\d {_CLOCK}(?: \d{{4}})?(?:<std(?:out|err)>:)?\s?",
             # RFC 3339 (kubectl --timestamps, journald) and what most loggers make of it
-            rf"\[?\d{{4}}[-/]\d\d[-/]\d\d[T ]{_CLOCK}(?:Z|\s?[+-]\d\d:?\d\d)?\]?[:,]?(?:\s|$)",
+            rf"\[?\d{{4}}[-/]\d\d[-/]\d\d(?:T|,? ){_CLOCK}(?:Z| UTC|\s?[+-]\d\d:?\d\d)?\]?[:,]?(?:\s|$)",
             rf"\[?{_CLOCK}\]?(?:\s|$)",
             r"std(?:out|err) F(?:\s|$)",  # container runtimes' files, after the time
             r"\d{1,6}:(?:\s|$)",  # srun --label
             r"\[(?:rank|default|worker[-_]?)\d+\]:?",  # torchrun
             r"\[\d+\]:?(?:\s|$)",  # Hydra's -prepend-rank
             r"\[pod/[^\]\s]+\](?:\s|$)",  # kubectl logs --prefix
+            r"\[(?=[^\]]*[a-z])[\w.@:-]+(?: [\w.-]+)?\](?:\s|$)",  # kubetail, and hosts in brackets
+            r"[+-] \S+ › \S+\s*$",  # stern says which containers it follows
+            r"[IWEF](?:\d{4})?\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w./-]+:\d+\](?:\s|$)",  # glog, klog, absl
+            r"\{[\w.]+:\d+\}(?:\s|$)",  # Airflow
+            r"(?:- )?(?:[\w.]+ - )?(?:INFO|WARNING|DEBUG)(?::[\w.]+:\s?|(?::| -)?(?:\s|$))",  # Python's logging
             r"\((?:[\w.]+ )?pid=\d+(?:, ip=[\d.:a-f]+)?\)(?:\s|$)",  # Ray
             r"[\w.-]*[\w-]\s+\|(?:\s|$)",  # docker compose
             r"(?=[\w.-]*[a-z])[\w.-]+ [\w./-]+\[\d+\]:(?:\s|$)",  # syslog: host program[pid]:
@@ -60,31 +65,32 @@ def strip_prefixes(line: str) -> str:
 def without_names(lines: Sequence[str]) -> tuple[str, ...]:
     """Return the lines without the name of a node, pod or container that stands before (nearly) every one of them.
 
-    `pdsh` and `clush` write `node-1: `, `stern` the pod's and the container's.
+    `pdsh` and `clush` write `node-1: `, `stern` the pod's and the container's, of all namespaces theirs before.
     """
     found = tuple(lines)
-    for _ in range(2):
+    for _ in range(3):
         names = _names(found)
         if not names:
             return found
         found = tuple(
-            strip_prefixes(line[match.end() :]) if (match := _match_prefix(line, names)) else line for line in found
+            strip_prefixes(line[match.end() :]) if (match := _NAMED.match(line)) and match["name"] in names else line
+            for line in found
         )
     return found
 
 
 def _names(lines: Sequence[str]) -> frozenset[str]:
     filled = [line for line in lines if line.strip()]
-    counter = Counter(match["name"] for line in filled if (match := _NAMED.match(line)) and _is_name(match))
+    seen = [match for line in filled if (match := _NAMED.match(line))]
+    counter = Counter(match["name"] for match in seen if _is_name(match))
+    words = Counter(match["name"] for match in seen if match["name"].islower())
     often = {name for name, count in counter.items() if count >= max(_FEWEST, len(filled) / 100)}
-    return frozenset(often) if sum(counter[name] for name in often) >= _ALL * max(len(filled), _FEWEST) else frozenset()
+    for names, counted in ((often, counter), ({name for name, _ in words.most_common(1)}, words)):
+        if sum(counted[name] for name in names) >= _ALL * max(len(filled), _FEWEST):
+            return frozenset(names)
+    return frozenset()
 
 
 def _is_name(match: re.Match[str]) -> bool:
     """Return whether this can be a host's, pod's or container's name and is no word of the output."""
     return match["colon"] is not None or any(letter in "-.0123456789" for letter in match["name"])
-
-
-def _match_prefix(line: str, names: frozenset[str]) -> re.Match[str] | None:
-    match = _NAMED.match(line)
-    return match if match is not None and match["name"] in names and _is_name(match) else None

@@ -116,6 +116,7 @@ def run(parsed: Parsed, given: Given, *, log: Log, seen: str) -> Run:
     Raises ConfigError `import.unknown-size` when nobody says how many ranks and nodes there were.
     """
     asked = _configuration(parsed, given)
+    _refuse_lost_ranks(parsed, log)
     went = channels.of_nccl(log.nccl)
     nodes = paths.JobNodes.of_devices(asked.nodes, {each.rank: each.hostname for each in parsed.devices})
     by = paths.of_import(given.transport, went, nodes, log.nccl)
@@ -141,6 +142,14 @@ def run(parsed: Parsed, given: Given, *, log: Log, seen: str) -> Run:
         diagnostics=parsed.diagnostics,
     )
     return _validate_run(made, parsed.tool)
+
+
+def _refuse_lost_ranks(parsed: Parsed, log: Log) -> None:
+    """Raise ConfigError where NCCL made a communicator of more ranks than the tool lists."""
+    largest = channels.find_largest_communicator(log.nccl)
+    if parsed.devices and parsed.ranks is not None and largest > parsed.ranks:
+        why = f"NCCL made a communicator of {largest} ranks, and {parsed.ranks} are listed"
+        raise differs(parsed.tool, why, f"--ranks {largest}, if lines are lost")
 
 
 def _size(parsed: Parsed, given: Given) -> tuple[int, int]:
@@ -198,7 +207,7 @@ def _configuration(parsed: Parsed, given: Given) -> Configuration:
         transport=given.transport,
         model=parsed.model,
         batch=parsed.batch,
-        gradients=given.gradients,
+        gradients=parsed.gradients or given.gradients,
         parameters=given.parameters or (known.parameters if known else None),
         options=parsed.options,
     )

@@ -30,6 +30,8 @@ TF_CNN = "tf_cnn_benchmarks"
 # `Iter #0: 310.0 img/sec per GPU`: %.1f in each program; forks tell the time of an iteration after it.
 _ITERATION = re.compile(r"Iter #(\d{1,6}): (\d+\.\d) img/sec per \w+(?:\s*$|, )")
 _HOROVOD_TOTAL = re.compile(r"Total img/sec on (\d{1,6}) \w+(?:\(s\))?:\s*(\d+\.\d)(?!\d)")
+# No line of the output tells it, but the command does, or a program that prints its options.
+_FP16 = re.compile(r"(?:^|\s)--fp16-allreduce\b|\bfp16_allreduce=True\b")
 _CUT = re.compile(r"Iter #\d+:")
 _TOTAL_LINE = r"^\s*total images/sec:\s*(\d+\.\d\d)\s*$"
 # How several processes make one run (benchmark_cnn.py): by these, or with --job_name, which alone prints `Sync:`.
@@ -79,6 +81,7 @@ def horovod(lines: Sequence[str], asked: Asked) -> Parsed:
         model=_model(HOROVOD, lines),
         batch=batch,
         step_s=tuple(batch / rate for rate in rates),
+        gradients="fp16" if any(_FP16.search(line) for line in lines) else "",
         averaged=True,
         diagnostics=(_RANK_0, *gaps),
     )

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench.model.record import Path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 SEND, RECEIVE = "send", "receive"
 NET = "NET/"
@@ -50,6 +50,11 @@ _COMMUNICATOR_ID = re.compile(r"\bcommId (?P<id>0x[0-9a-f]+)")
 _USING = re.compile(r"NET/IB\w* : Using ")
 _PORT = re.compile(r"\[(?P<index>\d+)\](?:=\{(?P<merged>[^}]*)\}|(?P<port>[\w.+-]+:\d+(?::\d+)?/\w+))")
 _MERGED_PORT = re.compile(r"[\w.-]+:\d+/\w+")
+# NCCL calls any Ethernet port RoCE (NCCL_IB_LLSTR), also of a device that speaks iWARP alone: i40iw, cxgb4, siw.
+_IWARP = re.compile(r"(?:^|\+)(?:i40iw|cxgb|siw)")
+# NCCL tries a plugin, its own IB and sockets, in this order, until one has a device (initNet, ncclNetInit).
+_WITHOUT_RDMA = re.compile(r"NET/IB : No device found|NET/Socket : Using \[\d+\]|Using network Socket\b")
+_NETWORK = re.compile(r"Using network (?!Socket\b)\S|NET/(?!IB|Socket)\S+ .*(?:Using|Selected)|P2P plugin")
 _VIRTUAL = re.compile(r"Made virtual device \[(?P<index>\d+)\] name=(?P<name>\S+) .*\bndevs=(?P<ports>\d+)")
 # What can carry collectives between nodes beside these channels, or instead of them.
 _ALTERNATIVES = (
@@ -157,6 +162,25 @@ def _carrier(via: str, undecided: str = "") -> str:
     return f"{NET}{name}{'/GDRDMA' if '/GDRDMA' in net['how'] else ''}"
 
 
+def find_largest_communicator(log: str) -> int:
+    """Return how many ranks the largest communicator had, of those that NCCL logged; 0 where it logged none."""
+    return max((int(match["size"]) for match in _COMMUNICATOR.finditer(log)), default=0)
+
+
+def link_layer(nic: str) -> str:
+    """Return what a NIC's ports speak, as NCCL says it; empty where it does not say, and of iWARP."""
+    _, slash, layer = nic.rpartition("/")
+    return layer if slash and not _IWARP.search(nic) else ""
+
+
+def find_without_rdma(log: str) -> str:
+    """Return NCCL's line by which it had no RDMA; empty where there is none, or any process had a port or a plugin."""
+    lines = log.splitlines()
+    if any(_NETWORK.search(line) or (_USING.search(line) and _PORT.search(line)) for line in lines):
+        return ""
+    return next((match[0] for line in lines if (match := _WITHOUT_RDMA.search(line))), "")
+
+
 def find_alternatives(log: str) -> tuple[str, ...]:
     """Return what else can have carried collectives between nodes, as far as NCCL logged it."""
     return tuple(
@@ -219,8 +243,15 @@ def _read_ports(said: Sequence[_Said]) -> dict[tuple[str, str, int], str]:
                 merged = "+".join(_MERGED_PORT.findall(match["merged"] or ""))
                 ports[each.host, each.pid, int(match["index"])] = merged or match["port"]
         elif (match_ := _VIRTUAL.search(each.text)) and int(match_["ports"]) > 1:
-            ports[each.host, each.pid, int(match_["index"])] = match_["name"]
+            ports[each.host, each.pid, int(match_["index"])] = match_["name"] + _layer_of(each, match_["name"], ports)
     return ports
+
+
+def _layer_of(said: _Said, merged: str, ports: Mapping[tuple[str, str, int], str]) -> str:
+    """Return the link layer of merged ports, which NCCL joins only where it is one: that of the first, as listed."""
+    first = f"{merged.partition('+')[0]}:"
+    listed = (port for (*process, _), port in ports.items() if process == [said.host, said.pid])
+    return next((f"/{port.rpartition('/')[2]}" for port in listed if port.startswith(first)), "")
 
 
 def _find_nic(seen: _Seen, ports: dict[tuple[str, str, int], str]) -> str:

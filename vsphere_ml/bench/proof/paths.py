@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model.figures import amount
@@ -31,6 +31,7 @@ _ADMITTED = re.compile(
     r"|GPU Direct RDMA Disabled for (?:HCA|GPU)[^\n]*)"
 )
 _CHANNEL_LEVELS = {"INFO", "TRACE"}  # NCCL_DEBUG's levels that log channels
+INFINIBAND = "IB"  # as NCCL names it after a port, where it says RoCE of Ethernet (src/transport/net_ib.cc)
 _INSIDE = {"P2P", "SHM"}  # by these NCCL joins ranks of one node, or of one NVLink domain
 _NO_CHANNEL = "the log tells no channel between nodes"
 
@@ -42,6 +43,7 @@ class JobNodes:
     count: int
     of_host: Mapping[str, str] = field(default_factory=dict)  # node by host name; empty where nobody lists them
     of_rank: Mapping[str, str] = field(default_factory=dict)  # node by rank, of the job's own communicator
+    link_layer: str = ""  # of the ports that NCCL was given, by what the guests' kernels tell
 
     @classmethod
     def of_ranks(cls, logs: Sequence[RankLog]) -> JobNodes:
@@ -133,12 +135,16 @@ def proof(
     if len(job.nodes) < 2:  # noqa: PLR2004 - nobody to talk to
         return None
     asked, nodes = job.configuration.transport, JobNodes.of_ranks(logs)
+    if surveyed and all(rdma.rails(each.ports) for each in surveyed):
+        nodes = replace(nodes, link_layer="RoCE")
     between = nodes.find_crossing(paths)
     # The sockets of MPI and of Horovod's controller say nothing of what NCCL used.
     by_nccl = any(each.carrier.startswith(NET) for each in between)
     if not asked.spec.rdma and not by_nccl and job.configuration.backend != Backend.NCCL:
         return _over_sockets(job, logs, paths)
     if not by_nccl and not (between and _without_nccl(logs)):
+        if (made := _without_rdma(asked, log)) is not None:
+            return made
         return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence=_silencing_variable(job) or _NO_CHANNEL)
     if not asked.spec.rdma and (elsewhere := _elsewhere(job, logs)):
         return Proof(name=PATH, verdict=Verdict.NO, evidence=elsewhere)
@@ -149,15 +155,25 @@ def proof(
 def of_import(asked: Transport, went: Sequence[Path], nodes: JobNodes, log: str) -> Proof | None:
     """Return whether another tool's log shows what a person says it was.
 
-    None on one node, and where the log tells no channel of a network. That TCP is no RDMA nobody says: it is what is
-    taken where nothing is said.
+    None on one node, and where the log tells neither a channel of a network nor that there was no RDMA. That TCP is no
+    RDMA nobody says: it is what is taken where nothing is said.
     """
     between = [each for each in nodes.find_crossing(went) if each.carrier.startswith(NET)]
-    if not asked.spec.rdma or nodes.count < 2 or not between:  # noqa: PLR2004 - nobody to talk to
+    if not asked.spec.rdma or nodes.count < 2:  # noqa: PLR2004 - nobody to talk to
         return None
+    if not between:
+        return _without_rdma(asked, log)
     return _judge_paths(
         asked, between, nodes, log=log, causes="; ".join(_nccl_statements(log)) or "another --transport is meant"
     )
+
+
+def _without_rdma(asked: Transport, log: str) -> Proof | None:
+    """Return that RDMA was not used where NCCL had no device for it; None where it does not say so."""
+    said = channels.find_without_rdma(log) if asked.spec.rdma else ""
+    if not said or any(channels.find_alternatives(log)):
+        return None
+    return Proof(name=PATH, verdict=Verdict.NO, evidence=f"NCCL says `{said}`")
 
 
 def _without_nccl(logs: Sequence[RankLog]) -> bool:
@@ -169,7 +185,8 @@ def _wrong_paths(asked: Transport, between: Sequence[Path]) -> list[Path]:
     return [
         each
         for each in between
-        if each.carrier not in asked.spec.carriers and not _of_plugin(each) and not _may_be_gpudirect(asked, each)
+        if (each.carrier not in asked.spec.carriers and not _of_plugin(each) and not _may_be_gpudirect(asked, each))
+        or (asked.spec.link_layer and channels.link_layer(each.nic) == INFINIBAND)
     ]
 
 
@@ -185,7 +202,7 @@ def _of_plugin(path: Path) -> bool:
 
 def _judge_paths(asked: Transport, between: Sequence[Path], nodes: JobNodes, *, log: str, causes: str) -> Proof:
     if wrong := _wrong_paths(asked, between):
-        evidence = f"{len(wrong)} of {len(between)} channels went by {_carriers(wrong)}; likely: {causes}"
+        evidence = f"{len(wrong)} of {len(between)} channels went by {_carriers(wrong)}{_nics(wrong)}; likely: {causes}"
         evidence = evidence if asked.spec.rdma else f"TCP was asked for: {wrong[0].evidence}"
         return Proof(name=PATH, verdict=Verdict.NO, evidence=evidence)
     if unsure := "; ".join(_unsure(asked, between, nodes, log)):
@@ -202,6 +219,10 @@ def _unsure(asked: Transport, between: Sequence[Path], nodes: JobNodes, log: str
         yield missing
     if cut := [each for each in between if _may_be_gpudirect(asked, each)]:
         yield f"the lines of {len(cut)} of {len(between)} channels are cut where GDRDMA would stand"
+    verbs = [each for each in between if each.carrier in {IB, IB_GPUDIRECT}]
+    layers = {channels.link_layer(each.nic) or nodes.link_layer for each in verbs}
+    if asked.spec.link_layer and layers - {asked.spec.link_layer}:
+        yield f"NCCL does not say that its ports are {asked.spec.link_layer}: NET/IB is InfiniBand's as well"
     yield from channels.find_alternatives(log)
     if asked.spec.gpu_memory and any(map(_is_unsided, between)):
         yield "NCCL up to 2.3 does not tell what memory the sending end used"

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tests.golden import Golden
 
 LOGS = {each["id"]: each for each in public_logs.descriptions()}
+FAST = Link(line_rate_bits_per_s=100e9)
 EASY = [Threshold(limits=ThresholdLimits(of_bound=0.01))]
 
 
@@ -119,6 +120,37 @@ def test_a_link_above_its_rate_is_named_and_passes_no_gate() -> None:
     run = public("superbench-ib-client", Link(line_rate_bits_per_s=100e9), Transport.ROCE)
     assert "bench.above-link-rate" in {each.code for each in explain(study((run,)))}
     assert [each.severity for each in gate((run,), None, EASY) if each.kind == "bound"] == [Severity.UNKNOWN]
+
+
+def test_what_exceeds_the_wire_passes_no_gate_that_asks_nothing_of_it_either() -> None:
+    figures = (sweep(ranks=2, nodes=2, bus=3e9, rate=1e9), public("superbench-ib-client", FAST, Transport.ROCE))
+    for run in figures:
+        assert [each.severity for each in gate((run,), None, []) if each.kind == "bound"] == [Severity.UNKNOWN]
+
+
+def test_one_link_of_several_above_its_rate_is_named_and_passes_no_gate() -> None:
+    slow, above = (
+        LinkResult(tool="iperf3", sender="a", receiver=name, bytes_per_s=10e9 / 8 * share)
+        for name, share in (("b", 0.9), ("c", 1.997))
+    )
+    run = replace(
+        sweep(ranks=3, nodes=3, bus=1e9, rate=1e9),
+        sweep=(),
+        configuration=Configuration(workload=Workload.LINK, nodes=3, ranks=3),
+        link=Link(line_rate_bits_per_s=10e9),
+        link_results=(slow, above),
+    )
+    assert "bench.above-link-rate" in {each.code for each in explain(study((run,)))}
+    checks = [each.severity for each in gate((run,), None, EASY) if each.kind == "bound"]
+    assert checks == [Severity.OK, Severity.UNKNOWN]
+
+
+def test_a_calibration_above_the_line_rate_is_named_of_a_sweep_and_of_a_training() -> None:
+    """A sweep held against it would look well below it."""
+    link = Link(line_rate_bits_per_s=10e9, calibrated_bytes_per_s=10e9 / 8 * 1.997)
+    for run in (sweep(ranks=2, nodes=2, bus=1e9, rate=1e9), synthetic.train(2, steps=30)):
+        named = {each.code for each in explain(study((replace(run, link=link),)))}
+        assert "bench.above-link-rate" in named
 
 
 @pytest.mark.parametrize(("name", "share"), [("superbench-ib-client", "101.5 %"), ("cloud-native-docs-gpudirect", "")])

@@ -123,6 +123,32 @@ def test_a_list_of_ranks_with_one_missing_is_asked_for(lost: int) -> None:
     assert caught.value.code == "import.unknown-size"
 
 
+@pytest.mark.parametrize(
+    ("hosts", "process", "code"),
+    [
+        ([8, 8], "nThread 1 nGpus 1", ""),
+        ([8, 7], "nThread 1 nGpus 1", "import.unknown-size"),
+        ([15], "nThread 1 nGpus 1", ""),
+        ([15], "nThread 1 nGpus 16", "import.unknown-size"),
+        ([15], "nThread 2 nGpus 8", "import.unknown-size"),
+    ],
+)
+def test_last_ranks_that_may_be_lost_are_asked_for_where_no_bandwidth_tells(
+    hosts: list[int], process: str, code: str
+) -> None:
+    """A broadcast's bandwidth is the same of any number of ranks."""
+    row = "1048576 262144 float none 0 100.0 10.49 10.49 0 100.0 10.49 10.49 0"
+    described = {"layout": "2022", "collective": "broadcast", "hosts": hosts, "rows": [row], "tool": "nccl-tests"}
+    text = public_logs.text(described).replace("nThread 1 nGpus 1", process)
+    if not code:
+        assert read(text, Asked()).ranks == sum(hosts)
+        return
+    with pytest.raises(ConfigError) as caught:
+        read(text, Asked())
+    assert (caught.value.code, caught.value.hint) == (code, "--ranks N")
+    assert [read(text, Asked(ranks=each)).ranks for each in (15, 16)] == [15, 16]
+
+
 def test_several_types_reductions_or_roots_in_one_table_are_asked_for() -> None:
     text = table("all_reduce", "2022", 8, [1000.0])
     row = next(line for line in text.splitlines() if " float " in line)

@@ -118,6 +118,11 @@ def perftest(lids: tuple[str, str] = ("0000", "0000"), gids: tuple[str, str] = (
             "import.statistic",
         ),
         (WRITE.replace("RDMA_Write BW Test", "RDMA_Write Post List BW Test"), ""),
+        (WRITE.replace("0.001377", "0.001380"), "import.differs"),
+        (WRITE.replace("Gb/sec", "MiB/sec"), "import.differs"),
+        (WRITE.replace("92.39", "93.39"), "import.differs"),
+        (f" Connection type : RawEth\t\tUsing SRQ      : OFF\n{WRITE}", "import.statistic"),
+        (f"$ raw_ethernet_bw --client -d mlx5_0\n{WRITE}", "import.statistic"),
         (f"$ ib_write_bw --rate_limit=10 --report_gbits 10.0.0.12\n{WRITE}", "import.statistic"),
     ],
 )

@@ -41,6 +41,20 @@ def test_horovods_total_is_not_asked_where_an_iteration_is_missing() -> None:
     assert "import.left-out" in {each.code for each in run.diagnostics}
 
 
+@pytest.mark.parametrize(
+    ("before", "gradients"),
+    [
+        ("", "fp32"),
+        ("$ horovodrun -np 2 python pytorch_synthetic_benchmark.py --fp16-allreduce --batch-size 32\n", "fp16"),
+        ("    --fp16-allreduce \\\n", "fp16"),
+        ("Namespace(batch_size=32, fp16_allreduce=True, model='resnet50')\n", "fp16"),
+        ("Namespace(batch_size=32, fp16_allreduce=False, model='resnet50')\n", "fp32"),
+    ],
+)
+def test_gradients_are_those_that_the_command_in_the_log_exchanged(before: str, gradients: str) -> None:
+    assert public_logs.imported(before + HOROVOD, Given(nodes=2)).configuration.gradients == gradients
+
+
 def tf_cnn(*totals: str, everywhere: int = 64, more: str = "") -> str:
     return TF_CNN.format(everywhere=everywhere, more=more, totals="".join(f"total images/sec: {x}\n" for x in totals))
 

@@ -25,6 +25,7 @@ from vsphere_ml.core.model.spec import RoceSpec
 if TYPE_CHECKING:
     from tests.golden import Golden
 
+INFO = "node-1:41:77 [0] NCCL INFO "
 GPUDIRECT = "node-1:41:77 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA\n"
 WITHOUT = "node-1:41:77 [0] NCCL INFO Channel 01/0 : 1[b000] -> 0[b000] [receive] via NET/IB/0(1)/Shared\n"
 SOCKET = "node-1:41:77 [0] NCCL INFO Channel 00 : 0[b000] -> 1[b000] [send] via NET/Socket/0\n"
@@ -92,9 +93,10 @@ def test_every_channel_is_read_of_lines_that_a_launcher_ran_together() -> None:
     assert judged(Transport.GPUDIRECT, GPUDIRECT.strip() + SOCKET).verdict is Verdict.NO
 
 
-def both_ways(hosts: int, via: str = "NET/IB/0/GDRDMA") -> str:
-    """Return a ring's lines over hosts of one rank each."""
-    return "".join(
+def both_ways(hosts: int, via: str = "NET/IB/0/GDRDMA", layer: str = "") -> str:
+    """Return a ring's lines over hosts of one rank each, and of the ports that they list."""
+    listed = f"NET/IB : Using [0]mlx5_0:1/{layer} [RO]; OOB eth0:10.0.0.11<0>"
+    return "".join(f"node-{at + 1}:41:77 [0] NCCL INFO {listed}\n" for at in range(hosts if layer else 0)) + "".join(
         f"node-{at + 1}:41:77 [0] NCCL INFO Channel 00/0 : {sender}[0] -> {receiver}[0] [{side}] via {via}\n"
         for at in range(hosts)
         for side, sender, receiver in (("send", at, (at + 1) % hosts), ("receive", (at - 1) % hosts, at))
@@ -108,7 +110,7 @@ def both_ways(hosts: int, via: str = "NET/IB/0/GDRDMA") -> str:
 def test_an_imported_log_must_show_every_node_send_and_receive(
     transport: Transport, hosts: int, nodes: int, verdict: Verdict
 ) -> None:
-    log = both_ways(hosts)
+    log = both_ways(hosts, layer="RoCE")
     made = paths.of_import(transport, channels.of_nccl(log), paths.JobNodes(count=nodes), log)
     assert made is not None
     assert made.verdict is verdict
@@ -160,13 +162,57 @@ def test_up_to_2_3_the_receiving_end_alone_tells_and_nothing_of_the_senders_memo
     log = "".join(
         f"node-{rank + 1}:41:77 [0] NCCL INFO Ring 00 : {1 - rank} -> {rank} via NET/IB/0/GDRDMA\n" for rank in (0, 1)
     )
-    verdicts = {
-        each: paths.of_import(each, channels.of_nccl(log), TWO, log) for each in (Transport.ROCE, Transport.GPUDIRECT)
+    assert judged(Transport.ROCE, log).verdict is Verdict.YES
+    made = paths.of_import(Transport.GPUDIRECT, channels.of_nccl(log), TWO, log)
+    assert (made and made.verdict, made and "2.3" in made.evidence) == (Verdict.UNKNOWN, True)
+
+
+@pytest.mark.parametrize(
+    ("layer", "roce", "gpudirect"),
+    [("RoCE", "yes", "yes"), ("IB", "no", "yes"), ("", "unknown", "yes"), ("UNSPECIFIED", "unknown", "yes")],
+)
+def test_nccls_ib_is_roce_only_by_ports_of_which_it_says_so(layer: str, roce: str, gpudirect: str) -> None:
+    log = both_ways(2, layer=layer)
+    asked = (Transport.TCP, Transport.ROCE, Transport.GPUDIRECT)
+    made = {each: paths.of_import(each, channels.of_nccl(log), TWO, log) for each in asked}
+    assert {each.value: found and found.verdict.value for each, found in made.items()} == {
+        "tcp": None,
+        "roce": roce,
+        "gpudirect": gpudirect,
     }
-    assert {each: made and made.verdict for each, made in verdicts.items()} == {
-        Transport.ROCE: Verdict.YES,
-        Transport.GPUDIRECT: Verdict.UNKNOWN,
-    }
+
+
+def test_what_nccl_calls_roce_is_none_of_a_device_that_speaks_iwarp_alone() -> None:
+    log = both_ways(2, layer="RoCE").replace("mlx5_0", "i40iw0")
+    made = paths.of_import(Transport.ROCE, channels.of_nccl(log), TWO, log)
+    assert made is not None
+    assert made.verdict is Verdict.UNKNOWN
+
+
+def test_in_a_launch_the_guests_kernels_tell_of_ports_that_nccl_does_not_name() -> None:
+    assert judged(Transport.ROCE, BOTH_WAYS).verdict is Verdict.YES
+    assert judged(Transport.ROCE, BOTH_WAYS, ports=(Port(device="mlx5_0"),)).verdict is Verdict.UNKNOWN
+    assert judged(Transport.ROCE, both_ways(2, layer="IB")).verdict is Verdict.NO
+
+
+@pytest.mark.parametrize(
+    ("lines", "verdict"),
+    [
+        (["NET/IB : No device found."], "no"),
+        (["NET/IB : No device found.", "NET/IB : Using [RO]; OOB eth0:10.0.0.11<0>", "Using network Socket"], "no"),
+        (["Failed to open libibverbs.so[.1]", "NET/Socket : Using [0]eth0:10.0.0.11<0>"], "no"),
+        (["NET/IB : No device found.", "MNNVL 1 cliqueId 1 cliqueSize 8 cliqueRank 0"], None),
+        (["NET/IB : No device found.", "NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.11<0>"], None),
+        (["NET/IB : No device found.", "Using network AWS Libfabric"], None),
+        (["NET/IB : No device found.", "NET/OFI Selected Provider is efa"], None),
+        (["Using network IB"], None),
+    ],
+)
+def test_nccl_without_a_device_for_rdma_is_evidence_that_none_was_used(lines: list[str], verdict: str | None) -> None:
+    log = "".join(f"node-1:41:77 [0] NCCL INFO {line}\n" for line in lines)
+    made = paths.of_import(Transport.GPUDIRECT, channels.of_nccl(log), TWO, log)
+    assert (made and made.verdict.value) == verdict
+    assert judged(Transport.ROCE, log).verdict.value == (verdict or "unknown")
 
 
 @pytest.mark.parametrize(
@@ -206,6 +252,11 @@ def test_what_hpcx_calls_its_plugin_is_rdma_only_where_it_says_so(chosen: str, c
             "mlx5_0:1/RoCE+mlx5_1:1/RoCE",
         ),
         ("NET/IB : Made virtual device [4] name=mlx5_0+mlx5_1 speed=400000 ndevs=2", 4, "mlx5_0+mlx5_1"),
+        (
+            f"NET/IB : Using [0]mlx5_0:1/RoCE ; OOB x\n{INFO}Made virtual device [4] name=mlx5_0+mlx5_1 s=4 ndevs=2",
+            4,
+            "mlx5_0+mlx5_1/RoCE",
+        ),
         ("NET/Socket : Using [0]eth0:10.0.0.11<0>", 0, ""),
     ],
 )

@@ -14,6 +14,7 @@ SPEC = TransportSpec(
     rdma=True,
     nccl={"NCCL_NET_GDR_LEVEL": "LOC"},
     carriers=frozenset({IB, IB_GPUDIRECT}),
+    link_layer="RoCE",
     link_tool="ib_write_bw",
     install=INSTALL_PERFTEST,
     ucx=UCX_RDMA,

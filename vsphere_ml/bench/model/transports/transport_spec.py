@@ -23,5 +23,6 @@ class TransportSpec:
     ucx: str = ""  # what UCX is restricted to where MPI carries it (UCX_TLS); empty: MPI cannot
     nccl: Mapping[str, str]  # variables that make NCCL take it
     carriers: frozenset[str]  # by which NCCL's channels between nodes may go
+    link_layer: str = ""  # as NCCL names that of a port, where no other is meant
     link_tool: str  # that measures a link without NCCL
     install: str  # what to type where that tool is missing
