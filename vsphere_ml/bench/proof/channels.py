@@ -53,7 +53,7 @@ _MERGED_PORT = re.compile(r"[\w.-]+:\d+/\w+")
 # NCCL calls any Ethernet port RoCE (NCCL_IB_LLSTR), also of a device that speaks iWARP alone: i40iw, cxgb4, siw.
 _IWARP = re.compile(r"(?:^|\+)(?:i40iw|cxgb|siw)")
 # NCCL tries a plugin, its own IB and sockets, in this order, until one has a device (initNet, ncclNetInit).
-_WITHOUT_RDMA = re.compile(r"NET/IB : No device found|NET/Socket : Using \[\d+\]|Using network Socket\b")
+_WITHOUT_RDMA = re.compile(r"NET/IB : No device found|Using network Socket\b")
 _NETWORK = re.compile(r"Using network (?!Socket\b)\S|NET/(?!IB|Socket)\S+ .*(?:Using|Selected)|P2P plugin")
 _VIRTUAL = re.compile(r"Made virtual device \[(?P<index>\d+)\] name=(?P<name>\S+) .*\bndevs=(?P<ports>\d+)")
 # What can carry collectives between nodes beside these channels, or instead of them.

@@ -200,7 +200,8 @@ def test_in_a_launch_the_guests_kernels_tell_of_ports_that_nccl_does_not_name() 
     [
         (["NET/IB : No device found."], "no"),
         (["NET/IB : No device found.", "NET/IB : Using [RO]; OOB eth0:10.0.0.11<0>", "Using network Socket"], "no"),
-        (["Failed to open libibverbs.so[.1]", "NET/Socket : Using [0]eth0:10.0.0.11<0>"], "no"),
+        (["Failed to open libibverbs.so[.1]", "NET/Socket : Using [0]eth0:10.0.0.11<0>", "Using network Socket"], "no"),
+        (["NET/Socket : Using [0]eth0:10.0.0.11<0>"], None),  # up to 2.4 also where a plugin is taken then
         (["NET/IB : No device found.", "MNNVL 1 cliqueId 1 cliqueSize 8 cliqueRank 0"], None),
         (["NET/IB : No device found.", "NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.11<0>"], None),
         (["NET/IB : No device found.", "Using network AWS Libfabric"], None),
