@@ -138,7 +138,7 @@ def _osu(described: Described) -> Iterator[str]:
     if "data_type" in described:
         yield f"# Datatype: {described['data_type']}."
     full = "   Min Latency(us)   Max Latency(us)  Iterations" if described.get("full") else ""
-    yield f"# Size       Avg Latency(us){full}"
+    yield described.get("head", f"# Size       Avg Latency(us){full}")
     for row in described["rows"]:
         size, *cells = row.split()
         yield f"{size:<10}" + "".join(f"{cell:>18}" for cell in cells)
@@ -146,19 +146,26 @@ def _osu(described: Described) -> Iterator[str]:
 
 def _perftest(described: Described) -> Iterator[str]:
     unit = described["unit"]
+    yield described.get("command", "")
     yield _RULE
-    yield f"                    {described['test']}"
-    yield f" Dual-port       : {'ON' if described.get('dual_port') else 'OFF'}\t\tDevice         : mlx5_0"
-    yield " Number of qps   : 1\t\tTransport type : IB"
-    yield f" Mtu             : {described['mtu']}[B]"
-    yield f" Link type       : {described['link']}"
-    yield _RULE
-    yield " local address: LID 0x02 QPN 0x0032 PSN 0x5f2841"
-    yield _RULE
+    yield from _perftest_head(described) if "test" in described else ()
     yield f" #bytes     #iterations    BW peak[{unit}]    BW average[{unit}]   MsgRate[Mpps]"
     for row in described["rows"]:
         size, count, peak, average, rate = row.split()
         yield f" {size:<7}    {count:<10}       {peak:<7}            {average:<7}\t\t   {rate}"
+    yield _RULE
+
+
+def _perftest_head(described: Described) -> Iterator[str]:
+    qps = described.get("qps", 1)
+    yield f"                    {described['test']}"
+    yield f" Dual-port       : {'ON' if described.get('dual_port') else 'OFF'}\t\tDevice         : mlx5_0"
+    yield f" Number of qps   : {qps}\t\tTransport type : IB"
+    yield f" Mtu             : {described['mtu']}[B]"
+    yield f" Link type       : {described['link']}"
+    yield _RULE
+    for end, lid in zip(("local", "remote"), described.get("lids", ["0x02"]), strict=False):
+        yield from [f" {end} address: LID {lid} QPN 0x0032 PSN 0x5f2841"] * qps
     yield _RULE
 
 
@@ -190,10 +197,14 @@ def _tf_cnn(described: Described) -> Iterator[str]:
         yield f"Model:       {described['model']}"
         yield f"Batch size:  {described['everywhere']} global"
         yield f"             {described['each']} per device"
+    if "mode" in described:
+        yield f"Mode:        {described['mode']}"
     if "devices" in described:
         yield f"Devices:     {described['devices']}"
     if "variables" in described:
         yield f"Variables:   {described['variables']}"
+    if "sync" in described:
+        yield f"Sync:        {described['sync']}"
     yield "Step\tImg/sec\ttotal_loss"
     yield "100\timages/sec: 154.2 +/- 0.4 (jitter = 4.0)\t8.372"
     for total in described["rows"]:

@@ -92,7 +92,6 @@ def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
         raise other_statistic(tool, "an average for each interval (--run_infinitely)", "run it for a time: -D 10")
     size, average = max(seen)
     sender, receiver = _ends(tool)
-    infiniband = first_group(r"^\s*Link type\s*:\s*(\w+)", lines) == "IB"
     link = LinkResult(
         tool=tool,
         sender=sender,
@@ -101,7 +100,7 @@ def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
         message_bytes=size,
         gpu_memory=any("gpu buffer" in line.lower() for line in lines),
         rdma_mtu_bytes=parse_integer(first_group(r"^\s*Mtu\s*:\s*(\d+)\[B\]", lines)) or None,
-        infiniband=infiniband,
+        infiniband=_is_infiniband(lines),
     )
     return Parsed(
         tool=tool,
@@ -111,6 +110,16 @@ def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
         options={"tool": tool, **_queue_pairs(lines)},
         diagnostics=(*left_out(tool, broken), *_perftest_end(lines, tool)),
     )
+
+
+def _is_infiniband(lines: Sequence[str]) -> bool:
+    """Return whether the link is InfiniBand's: --force-link IB says so of RoCE as well, whose ports have no LID."""
+    lids = [match["lid"] for line in lines if (match := _PORT.search(line))]
+    return first_group(r"^\s*Link type\s*:\s*(\w+)", lines) == "IB" and (not lids or any(map(_is_lid, lids)))
+
+
+def _is_lid(text: str) -> bool:
+    return bool(text.strip("0x"))
 
 
 def _refuse_other_rates(tool: str, lines: Sequence[str]) -> None:
@@ -166,7 +175,7 @@ def _refuse_one_port(lines: Sequence[str]) -> None:
             lids[end].add(match["lid"])
         elif end and (match := _GID.match(line)):
             gids[end].add(match["gid"])
-    shared_lids = {lid for lid in lids["local"] & lids["remote"] if lid.strip("0x")}
+    shared_lids = set(filter(_is_lid, lids["local"] & lids["remote"]))
     for same in (*sorted(gids["local"] & gids["remote"]), *sorted(shared_lids)):
         raise on_one_host(PERFTEST, same)
 

@@ -68,7 +68,7 @@ def test_other_tools_give_the_figures_that_they_print(name: str) -> None:
         (link,) = run.link_results
         assert link.bytes_per_s == pytest.approx(described["figure"])
         assert link.tool == described.get("expect_tool", "iperf3")
-        assert link.infiniband == (described.get("link") == "IB")
+        assert link.infiniband == described.get("infiniband", described.get("link") == "IB")
         assert link.rdma_mtu_bytes == described.get("mtu")
     else:
         assert run.steps is not None
