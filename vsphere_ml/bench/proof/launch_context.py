@@ -42,7 +42,10 @@ _NCCL = re.compile(r"NCCL version (?P<nccl>\d[^\s+]*)\+cuda(?P<cuda>\d+\.\d+)")
 # What the ranks work on, and how they begin a measurement together.
 _OF_WORKLOAD = {
     Workload.TRAIN: ("synthetic images, made once in memory", "each step's all-reduces wait for every rank"),
-    Workload.ALLREDUCE: ("constants, every sum checked", "a small all-reduce before each repeat, not measured"),
+    Workload.ALLREDUCE: (
+        "constants; the first value of each sum checked, and all of one more",
+        "a small all-reduce before each repeat, not measured",
+    ),
     Workload.MEMCPY: ("the tool's own", "each GPU by itself, in all guests at the same time"),
     Workload.NCCL: ("nccl-tests' own, checked by it", "nccl-tests' own barrier before each size"),
     Workload.LINK: ("the tool's own", "one pair of nodes after the other, then all nodes at once"),

@@ -55,9 +55,9 @@ def in_sync(logs: Sequence[RankLog]) -> Proof:
 
 
 def sums(logs: Sequence[RankLog]) -> Proof:
-    """Return whether every all-reduce of the sweep gave the sum it should."""
+    """Return whether the sums that the workload, or nccl-tests after each size, checked were what they should be."""
     wrong = [f"rank {each.rank}: {what}" for each in logs for what in each.wrong]
-    evidence = "; ".join(wrong) or f"every sum was right on {len(logs)} ranks"
+    evidence = "; ".join(wrong) or f"no sum that was checked was wrong on {len(logs)} ranks"
     return Proof(name=IN_SYNC, verdict=Verdict.NO if wrong else Verdict.YES, evidence=evidence)
 
 

@@ -223,3 +223,41 @@ def test_what_kept_cpus_from_running_is_a_share_of_what_passed() -> None:
     del after["pressure_s"]  # a kernel without PSI
     assert rank.contention(before, after) == {"steal": 0.05}
     assert set(rank.cpu_counters()) >= {"time_s", "cpu_ticks", "steal_ticks"}
+
+
+class Tensor(list[float]):
+    """As much of TensorFlow's tensor as a sweep uses."""
+
+    def __getitem__(self, at: Any) -> Any:
+        return Tensor([list.__getitem__(self, at)])
+
+    def numpy(self) -> float:
+        return next(iter(self))
+
+
+def wrong_in(exchange: int | None, capsys: pytest.CaptureFixture[str]) -> bool:
+    """Return what a sweep of two warm-ups and three repeats tells, in which this exchange gives a wrong sum."""
+    made = iter(range(100))
+
+    def all_reduce(values: Tensor, *, op: str, name: str) -> Tensor:
+        assert op == "sum"
+        wrong = name.startswith("sweep") and next(made) == exchange
+        return Tensor([4.0 if wrong else 3.0] * len(values))
+
+    tf = SimpleNamespace(
+        fill=lambda shape, value: Tensor([value] * shape[0]),
+        zeros=lambda shape: Tensor([0.0] * shape[0]),
+        function=lambda made: made,
+        equal=lambda values, total: [each == total for each in values],
+        reduce_all=all,
+    )
+    hvd = SimpleNamespace(rank=lambda: 0, size=lambda: 2, Sum="sum", allreduce=all_reduce)
+    allreduce.sweep(tf, hvd, 16, argparse.Namespace(warmup=2, repeats=3))
+    return not json.loads(capsys.readouterr().out)["right"]
+
+
+def test_a_wrong_sum_is_told_whichever_exchange_gave_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VSML_BENCH_FILE", raising=False)
+    assert [wrong_in(each, capsys) for each in (None, *range(6))] == [False, *[True] * 6]
