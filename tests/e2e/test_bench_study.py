@@ -97,7 +97,7 @@ def test_ats_is_measured_before_and_after_and_vsml_enables_it_only_when_asked(cl
     before = over_tcp(first)
     assert first.document["data"]["next_steps"] == ["vsml enable-ats cluster.toml"]
     assert {column: cell["state"] for column, cell in before.items()} == {"off": "measured", "on": "pending"}
-    enabled = cluster.shell.here("enable-ats", "--yes", "--allow-downtime")
+    enabled = cluster.shell.here("enable-ats", "--yes", "--allow-downtime", "--allow-foreign")
     assert enabled.status == 0, enabled.err
     after = over_tcp(study(cluster, "ats", *wanted))
     assert {column: cell["state"] for column, cell in after.items()} == {"off": "measured", "on": "measured"}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model.record import LinkLoad, Outcome
@@ -47,15 +48,20 @@ class NicChannels:
 
 
 def node_rails(runs: Sequence[Run]) -> tuple[NodeRails, ...]:
-    """Return each node that was measured by several rails at once, from the last such launch of each tool."""
-    found: dict[tuple[str, str, bool], NodeRails] = {}
+    """Return each node that was measured by several rails at once, with the median of such launches of each tool."""
+    found: dict[tuple[str, str, bool], list[NodeRails]] = {}
     for run in runs:
         sent: dict[tuple[str, str, bool], list[LinkResult]] = {}
         for each in run.link_results if run.outcome is Outcome.COMPLETE else ():
             if each.load is LinkLoad.RING and each.device:
                 sent.setdefault((each.sender, each.tool, each.gpu_memory), []).append(each)
-        found |= {key: _node_rails(links, run) for key, links in sent.items() if len(links) > 1}
-    return tuple(found.values())
+        for key, links in sent.items():
+            if len(links) > 1:
+                found.setdefault(key, []).append(_node_rails(links, run))
+    return tuple(
+        replace(launches[-1], bytes_per_s=statistics.median(each.bytes_per_s for each in launches))
+        for launches in found.values()
+    )
 
 
 def _node_rails(links: Sequence[LinkResult], run: Run) -> NodeRails:

@@ -51,6 +51,8 @@ def test_what_a_node_sends_by_all_rails_is_held_against_the_sum_of_their_rates()
     ]
     assert {round(each.share or 0.0, 3) for each in found} == {0.75}
     assert node_rails([over_tcp(9e9)]) == ()
+    three = node_rails([over_tcp(9e9, 9e9), over_tcp(8e9, 8e9), over_tcp(4e9, 4e9)])
+    assert {round(each.share or 0.0, 3) for each in three} == {0.8}  # the median launch
 
 
 def test_one_rail_is_held_against_its_own_rate_and_not_against_the_sum() -> None:
