@@ -78,6 +78,11 @@ CAUSES = (
         hint="vsml verify, its facts ATS and the way from GPU to NIC; or --transport roce, without GPUDirect",
     ),
     Cause(
+        pattern=r"UCX +WARN +transport 'rc' is not available|PML ucx cannot be selected",
+        why="UCX finds no RDMA transport: its part for verbs, or the library of the device, is missing there",
+        hint='`vsml configure` with the playbook "roce"; an MPI whose UCX has libuct_ib; --transport tcp',
+    ),
+    Cause(
         pattern=r"ibv_reg_(?:dmabuf_)?mr\S* failed",
         why="memory could not be registered with the RDMA device",
         hint='`vsml configure` with the playbook "roce", whose limits unlock memory; `vsml verify` for nvidia-peermem',

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.rank_log import RankLog
 
 _LINE = re.compile(
-    r"\[(?P<host>[\w.-]{1,253}):\d+(?::\d+)?\s*\]\s+ucp_worker\.c:\d+\s+UCX\s+INFO\s+\S+ inter-node cfg#\d+ "
+    r"\[(?P<host>[\w.-]{1,253}):\d+\s*(?::\d+)?\s*\]\s+ucp_worker\.c:\d+\s+UCX\s+INFO\s+\S+ inter-node cfg#\d+ "
     r"(?P<lanes>[^\n]+)"
 )
 _LANE = re.compile(r"(?P<by>[a-z][a-z0-9_]*)/(?P<device>[\w.:-]+)")

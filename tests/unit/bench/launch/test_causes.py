@@ -1,4 +1,6 @@
-"""What a launcher's log gives away. The lines are from real logs of Horovod 0.28.1, OpenSSH 9.2 and Open MPI 4.1.8.
+"""What a launcher's log gives away.
+
+The lines are from real logs of Horovod 0.28.1, OpenSSH 9.2, Open MPI 4.1.8 and 5.0.11 with UCX 1.18.1 and 1.20.1.
 
 Those of NCCL are written by hand in the three forms that its net_ib.cc has had. That of a missing driver is of
 nccl-tests 2.19.6, built with CUDA 13.0, on a machine without one.
@@ -45,6 +47,11 @@ def test_a_cause_that_the_log_shows_is_told_with_what_to_type(golden: Golden) ->
         ("root@10.0.0.12: Permission denied (publickey).", "do not let each other in"),
         ("ssh: Could not resolve hostname node-2: Temporary failure in name resolution", "does not know"),
         ("ImportError: libmpi.so.40: cannot open shared object file: No such file or directory", "MPI library"),
+        (
+            "[1795803089.584788] [vm:31618:0]     ucp_context.c:1381 UCX  WARN  transport 'rc' is not available",
+            "no RDMA transport",
+        ),
+        ("[vm:31576] PML ucx cannot be selected", "no RDMA transport"),
         ("NCCL WARN NET/IB : Got completion from peer 10.1.0.12<331> with error 12, opcode 0", "packets do not arrive"),
         (
             "NCCL WARN NET/IB: Got completion from peer 10.1.0.12<331> with status=4 opcode=0",

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+COPIES = """{"nvbandwidth": {"testcases": [
+{"name": "host_to_device_memcpy_ce", "status": "Passed", "bandwidth_matrix": [["26.03"]]}]}}"""
 SAID = {"log": "last words\n"}
 
 
@@ -46,7 +48,7 @@ class Guest:
         return {name: CommandAnswer(0, self.read_site() if name == "peek" else SAID.get(name, "")) for name in commands}
 
     def run(self, command: str, **_how: object) -> CommandAnswer:
-        return CommandAnswer(0, "4711" if "job.sh" in command else "")
+        return CommandAnswer(0, COPIES if "nvbandwidth" in command else "4711" if "job.sh" in command else "")
 
     def write(self, _path: str, _text: str, **_how: object) -> None:
         """Keep nothing."""
@@ -145,6 +147,18 @@ def test_torchrun_over_nccl_is_not_begun_where_a_rank_has_no_gpu(tmp_path: Path,
     (configuration,) = matrix.expand(spec)
     why = obstacle(session, spec, PlannedLaunch(configuration=configuration, launch=1))
     assert (why.code if why else None) == code
+
+
+def test_copies_are_measured_in_every_guest_and_no_job_is_started(tmp_path: Path) -> None:
+    nodes = tuple(replace(each, nvbandwidth="/usr/bin/nvbandwidth") for each in rdma_nodes())
+    session = replace(Site(tmp_path).session, surveyed=nodes)
+    spec = matrix.BenchSpec(workloads=(Workload.MEMCPY,), nodes=(2,))
+    (configuration,) = matrix.expand(spec)
+    planned = PlannedLaunch(configuration=configuration, launch=1)
+    run, error = run_launch(session, spec, planned, SideMeasurements())
+    assert (run.outcome, error, run.environment.command) == (Outcome.COMPLETE, None, ())
+    assert [each.sender for each in run.link_results] == ["node-1", "node-1", "node-2", "node-2"]
+    assert (run.link.line_rate_bits_per_s, run.link.nics) == (None, 1)
 
 
 def test_an_interrupted_launch_is_recorded_as_cut(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.fakes.clock import FakeClock
+from tests.fakes.requirements import nodes
 from tests.unit.bench.studies.studies import measured
 from tests.unit.bench.studies.studies import spec as bench_spec
 from tests.unit.flows.bench.test_launch import Site
@@ -18,9 +19,11 @@ from vsphere_ml.bench.model.record import Outcome
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.probe.machines import Machine
 from vsphere_ml.bench.records import store
-from vsphere_ml.bench.studies import ats, pvrdma
+from vsphere_ml.bench.studies import ats, passthrough, pvrdma
 from vsphere_ml.bench.studies.side_by_side import CellState
 from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.model.device_kinds import GpuKind
+from vsphere_ml.core.model.spec import GpuRequest
 from vsphere_ml.flows.bench.launch import BenchSession, LaunchSettings
 from vsphere_ml.flows.bench.series import Benchmark
 from vsphere_ml.flows.bench.study import StudyOutcome, run_study
@@ -33,23 +36,29 @@ if TYPE_CHECKING:
 OVER = (Transport.TCP, Transport.PVRDMA, Transport.ROCE, Transport.GPUDIRECT)
 
 
-def record(folder: Path, asked: Configuration) -> None:
+def record(folder: Path, asked: Configuration, cluster: str = "train", plan_digest: str = "") -> None:
     for run in measured(asked, launches=2):
-        cluster = replace(run.cluster, name="train", plan_digest="")  # type: ignore[type-var]
+        where = replace(run.cluster, name=cluster, plan_digest=plan_digest)  # type: ignore[type-var]
         store.write(
-            replace(run, cluster=cluster, placement=(), run_id=f"{asked.nodes}-{run.launch}-{asked.options}"), folder
+            replace(
+                run, cluster=where, placement=(), run_id=f"{asked.nodes}-{asked.transport}-{run.launch}-{asked.options}"
+            ),
+            folder,
         )
 
 
-def run(folder: Path, design: StudyDesign, wanted: BenchSpec, **guests: Any) -> tuple[StudyOutcome, list[Any]]:
+def run(
+    folder: Path, design: StudyDesign, wanted: BenchSpec, site: Any = None, **guests: Any
+) -> tuple[StudyOutcome, list[Any]]:
     """Carry a study out; `guests` is what the survey finds in each."""
     events: list[Any] = []
-    site = Site(folder)
+    there = Site(folder)
 
     def open_session(_asked: Benchmark) -> BenchSession:
-        made = site.session
+        made = there.session
         surveyed = tuple(replace(each, **guests) for each in made.surveyed)
-        return replace(made, surveyed=surveyed, machines={peer.name: Machine() for peer in made.peers})
+        spec: Any = SimpleNamespace(**vars(made.spec), **vars(site or SimpleNamespace()))
+        return replace(made, spec=spec, surveyed=surveyed, machines={peer.name: Machine() for peer in made.peers})
 
     unused: Any = None
     benchmark = Benchmark(
@@ -109,3 +118,22 @@ def test_a_state_that_nobody_can_tell_ends_the_study_before_anything_is_recorded
     with pytest.raises(NotPossible) as refused:
         run(tmp_path, ats.DESIGN, bench_spec(nodes=(2,)), ats=None)
     assert (refused.value.code, [*tmp_path.iterdir()]) == ("bench.no-condition", [])
+
+
+def test_vgpu_and_passthrough_of_two_cluster_files_are_one_study(tmp_path: Path) -> None:
+    wanted = bench_spec(nodes=(2,), transports=(Transport.ROCE, Transport.GPUDIRECT), repeats=2)
+    for each in passthrough.DESIGN.cells(wanted):
+        if each.options["gpu"] == "vgpu":
+            record(tmp_path, each, cluster="train-vgpu", plan_digest="sha256:of the other file")
+    given = GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100")
+    site = SimpleNamespace(nodes=nodes(2, gpu=given))
+    done, _ = run(tmp_path, passthrough.DESIGN, wanted, site=site)
+    assert [(cell.column, cell.state) for cell in done.result.cells] == [
+        (column, state)
+        for _ in wanted.transports
+        for column, state in (("vgpu", CellState.MEASURED), ("passthrough", CellState.REFUSED))
+    ]
+    mixed = SimpleNamespace(nodes=(*nodes(1), *nodes(1, gpu=given)))
+    with pytest.raises(NotPossible) as refused:
+        run(tmp_path, passthrough.DESIGN, wanted, site=mixed)
+    assert refused.value.code == "bench.no-condition"
