@@ -52,6 +52,7 @@ def provision(
     saved: SavedPlan | None = None,
     given: GuestConfig | None = None,
     show: Callable[[Plan], None] | None = None,
+    rolling: int = 0,
 ) -> Report:
     return provisioning.provision(
         RunContext(spec, site, Told() if event is None else event, site.clock),
@@ -63,6 +64,7 @@ def provision(
             consent=Consent(downtime=allow_downtime, deletion=allow_delete, confirmed=confirmed),
             dry_run=dry_run,
             saved=saved,
+            rolling=rolling,
         ),
     )
 

@@ -50,6 +50,10 @@ class ProvisionOptions:
         typer.Option("--allow-delete", help="Delete VMs whose nodes left the file without asking for their names."),
     ] = False
     detailed_exitcode: DetailedExitcode = False
+    rolling: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Stop at most N running VMs at a time, each verified before the next."),
+    ] = None
 
     def task(self, terminal: Terminal, agreed: SavedPlan | None) -> ProvisionTask:
         """Return what the run is asked for, and what it may do without asking."""
@@ -64,7 +68,11 @@ class ProvisionOptions:
             confirmed=consent.is_confirmed(terminal, yes=self.yes),
         )
         return ProvisionTask(
-            rate=ApplyLimits(parallel=self.parallel), consent=allowed, dry_run=self.dry_run, saved=agreed
+            rate=ApplyLimits(parallel=self.parallel),
+            consent=allowed,
+            dry_run=self.dry_run,
+            saved=agreed,
+            rolling=self.rolling or 0,
         )
 
 
@@ -96,7 +104,7 @@ def provision(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: Pr
     spec = select_nodes(load(file), given.only or (agreed.only if agreed else ()))
 
     def impact(found: Proposal) -> str:
-        return impact_of_plan(found.plan)
+        return impact_of_plan(found.plan, given.rolling or 0)
 
     def approve(found: Proposal) -> bool:
         agreed = ask(found)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.placement import Pairing, WantSriov
+from vsphere_ml.core.plan.changes import subject
 from vsphere_ml.core.plan.deletions import refuse_started
 from vsphere_ml.core.plan.describe import describe
+from vsphere_ml.core.plan.rolling import batches
 from vsphere_ml.core.ports.events import Acting
 from vsphere_ml.flows.cluster.apply_vms import act
 from vsphere_ml.flows.cluster.confirm import agree
@@ -45,6 +47,7 @@ class ProvisionTask:
     consent: Consent = NO_CONSENT
     dry_run: bool = False
     saved: SavedPlan | None = None
+    rolling: int = 0  # so many VMs that run are stopped at once, each verified before the next; 0: as many as may be
 
 
 def provision(
@@ -64,7 +67,8 @@ def provision(
     """
     spec, task, given = run.spec, task or ProvisionTask(), given or GuestConfig(first_boots={})
     ready = HostConfiguration(spec, session, run.clock) if session is not None and spec.host_config else None
-    made = _Provision(run, given, PlanExecutor(run.vcenter, run.notify, run.clock, task.rate), ready)
+    walk = PlanExecutor(run.vcenter, run.notify, run.clock, task.rate)
+    made = _Provision(run, given, walk, ready, rolling=task.rolling)
 
     def proposed(why: str, before: Proposal | None = None) -> Proposal:
         found = propose(run, given=given, why=why, before=before, ready=ready)
@@ -99,6 +103,7 @@ class _Provision:
     given: GuestConfig
     walk: PlanExecutor
     ready: HostConfiguration | None = None
+    rolling: int = 0
     hosts: tuple[HostOutcome, ...] = ()
     not_applied: tuple[NotApplied, ...] = ()
     seconds: float = 0.0
@@ -110,7 +115,7 @@ class _Provision:
         if todo.plan:
             placed = self._made_ready(todo)
             self.run.notify(Acting(plan=placed.plan))
-            self.not_applied = act(self.run.spec, placed, self.run.vcenter, self.walk)
+            self._carry_out(placed, todo)
         inventory = self._compare_again()
         if todo.plan:
             inventory = self._restart_misplaced(inventory)
@@ -119,6 +124,31 @@ class _Provision:
             self.guests = guest_phase.carry_out(
                 self.run, todo.guests, self.given.phase, inventory, without=self.walk.broken
             )
+
+    def _carry_out(self, placed: PlacedPlan, todo: Proposal) -> None:
+        """Carry the plan out, at once or in batches; a batch that is not as planned leaves the next ones out."""
+        parts = batches(placed.plan, self.rolling) if self.rolling else ((placed.plan, ()),)
+        failed = ""
+        for part, stopped in parts:
+            for vm in stopped if failed else ():
+                self.walk.give_up(vm, failed)
+            self.not_applied += act(self.run.spec, replace(placed, plan=part), self.run.vcenter, self.walk)
+            if stopped and not failed:
+                failed = self._verify(stopped, todo)
+
+    def _verify(self, nodes: tuple[str, ...], todo: Proposal) -> str:
+        """Return why the next nodes are not stopped: one of these has not come back as planned. Nothing when all have.
+
+        Their guests are brought to the playbooks here, so that one that cannot be used is not followed by another.
+        """
+        inventory = self._restart_misplaced(self._compare_again())
+        assert self.last is not None  # noqa: S101 - it was looked at
+        pending = {subject(change) for change in self.last.plan.changes}
+        wrong = [name for name in nodes if name in pending or name in self.walk.broken]
+        if not wrong and todo.guests is not None and self.given.phase is not None:
+            seen = guest_phase.configure_nodes(self.run, todo.guests, self.given.phase, nodes, inventory)
+            wrong = [name for name, guest in seen.items() if guest.error is not None]
+        return f"{', '.join(wrong)} did not come back as planned" if wrong else ""
 
     def _compare_again(self) -> Inventory:
         inventory = read_site(self.run, why="again")

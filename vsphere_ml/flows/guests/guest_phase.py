@@ -71,7 +71,7 @@ def carry_out(
     """
     wanted = [name for name in _guests_with_drift(run.spec, plan) if name not in without]
     try:
-        guests = _configure_nodes(run, plan, phase, wanted, inventory) if wanted else {}
+        guests = configure_nodes(run, plan, phase, wanted, inventory) if wanted else {}
     except Interrupted:
         raise
     except KeyboardInterrupt as interrupt:
@@ -90,9 +90,10 @@ def _guests_with_drift(spec: ClusterSpec, plan: GuestPlan) -> list[str]:
     return [guest.node for guest in plan.guests if guest.is_pending]
 
 
-def _configure_nodes(
+def configure_nodes(
     run: RunContext, plan: GuestPlan, phase: GuestPhase, wanted: Collection[str], inventory: Inventory
 ) -> dict[str, GuestResult]:
+    """Wait for these nodes' guests and bring them to the playbooks; return what became of each."""
     run = replace(run, spec=run.spec.complete)
     deadline = boot.start_deadline(phase.wait_s, run.clock)
     found = boot.wait_ready(run, inventory, phase.guests, deadline, only=wanted, notify=phase.notify)

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 REBOOT_S = 1800.0  # the deadline of a reboot where no option sets one
 
 
-def impact_of_plan(plan: Plan) -> str:
-    """Return what a plan for VMs and their hosts interrupts and deletes; nothing when it does neither."""
+def impact_of_plan(plan: Plan, rolling: int = 0) -> str:
+    """Return what a plan for VMs and their hosts interrupts and deletes; nothing when it does neither.
+
+    With `rolling`, so many VMs are down at a time.
+    """
     going = deleted_vms(plan.changes)
     staying = sorted(stopped_vms(plan.changes) - going)
-    return _sentence((*_stops(staying, plan.hosts), *_deletes(going), *_reboots(plan.hosts, 1, REBOOT_S)))
+    return _sentence((*_stops(staying, plan.hosts, rolling), *_deletes(going), *_reboots(plan.hosts, 1, REBOOT_S)))
 
 
 def impact_on_hosts(hosts: Sequence[HostPlan], parallel: int, reboot_s: float) -> str:
@@ -34,10 +37,11 @@ def _sentence(parts: Sequence[str]) -> str:
     return f"this {'; '.join(parts)}" if parts else ""
 
 
-def _stops(vms: Sequence[str], hosts: Sequence[HostPlan]) -> Iterator[str]:
+def _stops(vms: Sequence[str], hosts: Sequence[HostPlan], rolling: int = 0) -> Iterator[str]:
     own = dict.fromkeys((*vms, *(vm for host in hosts for vm in host.stopped)))
     if own:
-        yield f"stops {count(len(own), 'VM')} and powers on again: {list_names(tuple(own))}"
+        together = f", {rolling} at a time" if rolling else ""
+        yield f"stops {count(len(own), 'VM')} and powers on again{together}: {list_names(tuple(own))}"
     if others := [vm for host in hosts for vm in host.foreign]:
         yield f"stops {count(len(others), 'VM')} of others too: {list_names(others)}"
 
