@@ -20,9 +20,12 @@ from vsphere_ml.bench.model.record import (
     Outcome,
     Place,
     Proof,
+    RegimeResult,
     Run,
     Steps,
     SweepPoint,
+    TrafficCount,
+    TrafficVerdict,
     Verdict,
     Workload,
 )
@@ -31,6 +34,8 @@ from vsphere_ml.bench.records import store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from vsphere_ml.bench.network.regimes import Regime
 
 BEGIN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 TEN_GIGABIT = 10e9
@@ -109,6 +114,40 @@ def sweep(nodes: int, *, machine: Machine = Machine(), launch: int = 1, seed: in
     )
     asked = Configuration(workload=Workload.ALLREDUCE, nodes=nodes, ranks=nodes, launcher="horovodrun", backend="gloo")
     return replace(_run(asked, launch, machine), sweep=points)
+
+
+def regime(kind: Regime, nodes: int, step_s: float, *, launch: int = 1, own_s: float = 0.01, seed: int = 1) -> Run:
+    """Return a launch by a regime: steps of so long around which each varies by 1 %, over a link of 10 MB/s."""
+    rng = random.Random(f"{kind}-{nodes}-{launch}-{seed}")
+    ranks = kind.spec.ranks or (2 if kind.spec.local else nodes)
+    times = tuple(step_s * (1 + 0.01 * rng.gauss(0, 1)) for _ in range(30))
+    rows = (times,) * ranks
+    asked = Configuration(
+        workload=Workload.REGIMES,
+        nodes=nodes,
+        ranks=ranks,
+        launcher=kind.spec.launcher,
+        backend=kind.spec.backend,
+        batch=16,
+        options={"regime": kind.value, **({"servers": "2"} if kind.spec.sharded else {})},
+    )
+    part = tuple((own_s / 2,) * len(times) for _ in rows)
+    count = TrafficCount(
+        node="node-0",
+        interface="eth0",
+        size_bytes=4_000_000,
+        exchanges=30,
+        expected_bytes=120_000_000,
+        counted_bytes=120_600_000,
+        ratio=1.005,
+        verdict=TrafficVerdict.EXPECTED,
+    )
+    return replace(
+        _run(asked, launch, Machine(usable_bytes_per_s=1e7)),
+        steps=Steps(step_s=rows, input_s=part, compute_s=part, samples_per_step=16),
+        regime=RegimeResult(size_bytes=4_000_000, samples=960, loss=0.58, behind=0.0 if kind.spec.in_step else 1.5),
+        traffic=(count,),
+    )
 
 
 def record(*, machine: Machine = Machine(), nodes: int = 4, launches: int = 5, seed: int = 1) -> tuple[Run, ...]:

@@ -21,7 +21,7 @@ complete_after() {
 """
 WORDS = {
     "a group with a default command": ("vsml bench ''", {"run", "gate", "selftest"}),
-    "a begun command": ("vsml bench r", {"run", "report"}),
+    "a begun command": ("vsml bench r", {"regimes", "report", "run"}),
     "an option of the command that was left out": ("vsml bench --work", {"--workload"}),
     "a value of such an option": ("vsml bench --workload t", {"train"}),
     "an option after a file": ("vsml bench cluster.toml --repeats-c", {"--repeats-ci-target"}),
@@ -52,4 +52,4 @@ def test_bash_completes(case: str, completed: dict[str, set[str]]) -> None:
 
 
 def test_nothing_is_offered_that_does_not_begin_so(completed: dict[str, set[str]]) -> None:
-    assert {"run", "report"} == next(found for after, found in completed.items() if "begun" in after)
+    assert {"regimes", "report", "run"} == next(found for after, found in completed.items() if "begun" in after)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.analysis.rails import usable_of_rail
+from vsphere_ml.bench.analysis.regimes import RegimePoint, regime_point
 from vsphere_ml.bench.analysis.training import Training, step_time, training
 from vsphere_ml.bench.model.record import Configuration, LinkResult, Outcome, Run, Workload
 from vsphere_ml.bench.model.titles import Titles
@@ -21,6 +22,7 @@ from vsphere_ml.bench.network.bounds import (
     gradient_bytes,
 )
 from vsphere_ml.bench.network.frames import usable_of_link, usable_of_link_result
+from vsphere_ml.bench.network.regimes import Regime
 from vsphere_ml.bench.stats.estimate import Estimate, quotient
 
 if TYPE_CHECKING:
@@ -135,6 +137,7 @@ class Study:
     scalings: tuple[Scaling, ...]
     sweeps: tuple[Sweep, ...]
     links: tuple[LinkResult, ...]
+    regimes: tuple[RegimePoint, ...]
     skipped: tuple[Run, ...]  # failed, cut or invalid: never in a figure
 
     @property
@@ -171,6 +174,7 @@ def study(runs: Sequence[Run]) -> Study:
         scalings=tuple(_scaling(point, points) for point in points),
         sweeps=tuple(_sweep(group, titles) for group in repeats if any(run.sweep for run in group)),
         links=_links(complete),
+        regimes=_regimes(repeats),
         skipped=tuple(run for run in runs if run.outcome is not Outcome.COMPLETE),
     )
 
@@ -216,7 +220,16 @@ def _order(asked: Configuration) -> tuple[str, str, str, str, int, int]:
     return asked.workload, asked.model, asked.gradients, asked.transport, asked.nodes, asked.ranks
 
 
+def _regimes(repeats: Iterable[tuple[Run, ...]]) -> tuple[RegimePoint, ...]:
+    """Return the points of training regimes: those in one machine, then by number of nodes, in the table's order."""
+    points = [each for runs in repeats if (each := regime_point(runs, _link_capacity(runs).bytes_per_s)) is not None]
+    names = list(Regime)
+    return tuple(sorted(points, key=lambda each: (each.configuration.nodes, names.index(each.regime))))
+
+
 def _point(runs: tuple[Run, ...], titles: Titles) -> Point | None:
+    if runs[0].configuration.workload is Workload.REGIMES:  # a regime has bounds of its own
+        return None
     launches = tuple(answers for run in runs if (answers := training(run)) is not None)
     if not launches:
         return None

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.bench.analysis.rails import nic_channels, node_rails
+from vsphere_ml.bench.analysis.regimes import order
 from vsphere_ml.bench.records.codec import encode
 
 if TYPE_CHECKING:
+    from vsphere_ml.bench.analysis.regimes import RegimeOrder, RegimePoint
     from vsphere_ml.bench.analysis.study import Scaling, Study, Sweep
 
 
@@ -21,6 +23,8 @@ def figures_of(seen: Study) -> dict[str, Any]:
         "links": encode(seen.links),
         "rails": [{**encode(each), "share": each.share} for each in node_rails(seen.runs)],
         "channels": [encode(each) for each in nic_channels(seen.runs)],
+        "regimes": [_regime(each) for each in seen.regimes],
+        "regime_order": [_regime_order(each) for each in order(seen.regimes)],
         "contention": [{"run_id": run.run_id, "nodes": encode(run.contention)} for run in seen.runs if run.contention],
         "skipped": [{"run_id": run.run_id, "outcome": run.outcome, "reason": run.reason} for run in seen.skipped],
     }
@@ -42,6 +46,29 @@ def _scaling(scaling: Scaling) -> dict[str, Any]:
         "bounds": encode(scaling.bounds),
         "bounds_check": scaling.bounds_check.value,
     }
+
+
+def _regime(each: RegimePoint) -> dict[str, Any]:
+    return {
+        "regime": each.regime.value,
+        "configuration": encode(each.configuration),
+        "launches": len(each.runs),
+        "step_s": encode(each.step),
+        "samples_per_s": encode(each.samples_per_s),
+        "own_s": each.own_s,
+        "bound_s": each.bound_s,
+        "share": each.share,
+        "sent": each.sent,
+        "behind": each.behind,
+        "loss": each.loss,
+        "computation": each.regime.spec.computation,
+        "gradient_transfers": each.regime.spec.gradients,
+        "model_transfers": each.regime.spec.model,
+    }
+
+
+def _regime_order(each: RegimeOrder) -> dict[str, Any]:
+    return {"nodes": each.nodes, "regimes": [point.regime.value for point in each.points], "ahead": list(each.ahead)}
 
 
 def _sweep(sweep: Sweep) -> dict[str, Any]:

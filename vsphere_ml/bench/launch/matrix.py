@@ -11,6 +11,7 @@ from vsphere_ml.bench.model.job import OPEN_MPI, RunIn
 from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
 from vsphere_ml.bench.model.record import WITHOUT_RANKS, Configuration, Outcome, Workload
 from vsphere_ml.bench.model.transports import Transport
+from vsphere_ml.bench.network.regimes import Regime
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.job import Runtime
     from vsphere_ml.bench.model.record import Run
 
+REGIME = "regime"  # the option of a configuration
 _WORKLOADS = (*sorted(WITHOUT_RANKS), Workload.ALLREDUCE, Workload.NCCL, Workload.TRAIN, Workload.SCRIPT)
 _ALONE = frozenset({Workload.MEMCPY, Workload.TRAIN, Workload.SCRIPT})  # those that say something on one node
 _TIMES = 5  # of a rank's step: its period, input, work, loss, and its part of a local step
@@ -44,6 +46,9 @@ class BenchSpec:
     backend_named: bool = False  # by a person, and not the launcher's first
     model: str = "small"
     batch: int = 32
+    regimes: tuple[Regime, ...] = ()  # of the workload `regimes`
+    devices: int = 2  # workers of a regime in one machine
+    servers: int = 2  # of a regime with several
     repeats: int = 1
     within: RunIn = RunIn.GUEST
     variables: Mapping[str, str] = field(default_factory=dict)  # that every rank is told; these win
@@ -60,7 +65,38 @@ class PlannedLaunch:
 
 
 def expand(spec: BenchSpec) -> tuple[Configuration, ...]:
-    """Return each configuration once: by number of nodes, then workload, transport and gradients."""
+    """Return each configuration once: by number of nodes, then workload, transport and gradients; then regimes."""
+    between = (_regime(spec, each, nodes) for nodes in sorted(set(spec.nodes)) for each in _regimes(spec, local=False))
+    regimes = (*(_regime(spec, each, 1) for each in _regimes(spec, local=True)), *between)
+    return _expand_workloads(spec) + regimes if Workload.REGIMES in spec.workloads else _expand_workloads(spec)
+
+
+def _regimes(spec: BenchSpec, *, local: bool) -> list[Regime]:
+    return [each for each in Regime if each in spec.regimes and each.spec.local == local]
+
+
+def _regime(spec: BenchSpec, regime: Regime, nodes: int) -> Configuration:
+    """Return a regime's configuration; one between nodes is not possible on one node, and the launch says so."""
+    what = regime.spec
+    sharded = {"servers": str(spec.servers)} if what.sharded else {}
+    return Configuration(
+        workload=Workload.REGIMES,
+        nodes=nodes,
+        ranks=what.ranks or (spec.devices if what.local else nodes),
+        launcher=what.launcher,
+        backend=what.backend,
+        model="perceptron",
+        batch=spec.batch,
+        options={
+            **spec.options.get(Workload.REGIMES, {}),
+            **sharded,
+            REGIME: regime.value,
+            **_variables_option(spec.variables),
+        },
+    )
+
+
+def _expand_workloads(spec: BenchSpec) -> tuple[Configuration, ...]:
     return tuple(
         _configuration(replace(spec, launcher=launcher, backend=backend), workload, nodes, transport, gradients)
         for nodes in sorted(set(spec.nodes))

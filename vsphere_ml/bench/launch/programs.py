@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench.model.engines import ENGINES, Engine
 from vsphere_ml.bench.model.job import SCRIPT, STOP
 from vsphere_ml.bench.model.record import Workload
+from vsphere_ml.bench.network.regimes import Regime
 from vsphere_ml.bench.probe import nccl_tests
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 # Options of a configuration that are not the program's.
-HANDLED_APART = frozenset({"mpi", "least_nodes", "in", "variables", "engine", "ats", "gpu"})
+HANDLED_APART = frozenset({"mpi", "least_nodes", "in", "variables", "engine", "ats", "gpu", "regime"})
 
 
 def with_program(job: Job, script: Path | None, arguments: tuple[str, ...], tests: AllReducePerf | None = None) -> Job:
@@ -44,4 +45,11 @@ def _program(job: Job, script: Path | None, arguments: tuple[str, ...]) -> tuple
         engine = ENGINES[Engine(asked.options.get("engine", Engine.TENSORFLOW))]
         over = ("--backend", str(asked.backend)) if engine.takes_backend else ()
         return (f"{job.folder}/train.py", "--engine", engine.module, *model, *over, *options, *how)
+    if asked.workload is Workload.REGIMES:
+        options += _regime_options(Regime(asked.options["regime"]), asked.batch)
     return (f"{job.folder}/{asked.workload.value}.py", *options)
+
+
+def _regime_options(regime: Regime, batch: int | None) -> list[str]:
+    by = ["--by", regime.spec.by, "--batch", str(batch)]
+    return by if regime.spec.in_step else [*by, "--asynchronous"]

@@ -14,6 +14,9 @@ class LauncherName(StrEnum):
     SSH = "ssh"
 
 
+SOCKETS = "sockets"  # TCP sockets of a workload of ours, which no launcher knows of
+
+
 class Backend(StrEnum):
     """What carries the collectives."""
 

@@ -48,6 +48,7 @@ class RankLog:
     contention: Mapping[str, float] = field(default_factory=dict)  # what its node's guest told: `CpuContention`
     peers: tuple[Mapping[str, Any], ...] = ()  # own and other address, and how many sockets between them
     ended: bool = False
+    regime: Mapping[str, float] = field(default_factory=dict)  # what a training by a regime came to
     worlds: list[tuple[int, int, int]] = field(default_factory=list)  # ranks, first step, steps told before
 
 
@@ -144,10 +145,14 @@ def _wall(log: RankLog, line: Mapping[str, Any]) -> None:
 def _sweep(log: RankLog, line: Mapping[str, Any]) -> None:
     log.sweep.append((int(line["size_bytes"]), tuple(map(_seconds, line["seconds"]))))
     if "sent" in line:
-        counters = {str(name): (int(count), int(packets)) for name, (count, packets) in line["sent"].items()}
-        log.sent_by_size[int(line["size_bytes"])] = (int(line["exchanges"]), counters)
+        _count_sent(log, int(line["size_bytes"]), int(line["exchanges"]), line["sent"])
     if not line["right"]:
         log.wrong.append(f"the sum over {line['size_bytes']} bytes")
+
+
+def _count_sent(log: RankLog, size: int, exchanges: int, sent: Mapping[str, Any]) -> None:
+    counters = {str(name): (int(count), int(packets)) for name, (count, packets) in sent.items()}
+    log.sent_by_size[size] = (exchanges, counters)
 
 
 def _sync(log: RankLog, line: Mapping[str, Any]) -> None:
@@ -178,6 +183,11 @@ def _elastic(log: RankLog, line: Mapping[str, Any]) -> None:
     log.worlds.append((int(line["size"]), int(line["step"]), len(log.step_s)))
 
 
+def _regime(log: RankLog, line: Mapping[str, Any]) -> None:
+    log.regime = {key: float(line[key]) for key in ("size_bytes", "samples", "loss", "behind")}
+    _count_sent(log, int(line["size_bytes"]), int(line["steps"]), line["sent"])
+
+
 def _end(log: RankLog, _line: Mapping[str, Any]) -> None:
     log.ended = True
 
@@ -194,6 +204,7 @@ _READERS: Mapping[str, Callable[[RankLog, Mapping[str, Any]], None]] = {
     "contention": _contention,
     "clocks": _clocks,
     "elastic": _elastic,
+    "regime": _regime,
     "end": _end,
 }
 

@@ -27,6 +27,7 @@ class Workload(StrEnum):
     MEMCPY = "memcpy"
     NCCL = "nccl"
     SCRIPT = "script"
+    REGIMES = "regimes"
 
 
 WITHOUT_RANKS = frozenset({Workload.LINK, Workload.MEMCPY})  # a tool of its own in each guest, and no job
@@ -199,9 +200,10 @@ class TrafficVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrafficCount:
-    """What one node's adapter sent during the all-reduces of one size, against what a ring over all ranks must send.
+    """What one node's adapter sent during the exchanges of one size, against what their algorithm must send.
 
-    Both with Ethernet, IP and TCP headers, those of as many packets as the adapter counted.
+    For all-reduces that is a ring over all ranks. Both with Ethernet, IP and TCP headers, those of as many packets as
+    the adapter counted.
     """
 
     node: str
@@ -210,8 +212,18 @@ class TrafficCount:
     exchanges: int
     expected_bytes: int
     counted_bytes: int
-    ratio: float  # counted payload / expected payload
+    ratio: float  # counted payload / expected payload; where nothing is expected, / the size of the exchanges
     verdict: TrafficVerdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegimeResult:
+    """What a training by one regime came to, beside its steps' times."""
+
+    size_bytes: int  # of the gradients that a worker exchanges in a step
+    samples: int  # of all workers
+    loss: float | None  # of held-out samples, by the weights after so many; None where it was no number
+    behind: float  # how many other pushes the server had taken since a worker pulled what it computed on; the mean
 
 
 class Marking(StrEnum):
@@ -319,6 +331,7 @@ class Run:
     link_results: tuple[LinkResult, ...] = ()
     traffic: tuple[TrafficCount, ...] = ()  # by node and message size
     priorities: tuple[PriorityCount, ...] = ()  # by node and RDMA port
+    regime: RegimeResult | None = None  # of the workload `regimes`
     contention: tuple[CpuContention, ...] = ()  # by node
     proofs: tuple[Proof, ...] = ()
     paths: tuple[Path, ...] = ()

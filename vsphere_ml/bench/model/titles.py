@@ -34,7 +34,7 @@ class Titles:
         """Return the configuration's title."""
         size = f"{count(asked.nodes, 'node')}, {count(asked.ranks, 'rank')}"
         gradients = [f"{asked.gradients} gradients"] if asked.gradients != "fp32" else []
-        what = f"{asked.workload} {asked.model}".rstrip()
+        what = f"{asked.workload} {_subject(asked)}".rstrip()
         return ", ".join([what, size, asked.transport, *gradients, *self.telling(asked)])
 
     def telling(self, asked: Configuration) -> tuple[str, ...]:
@@ -46,7 +46,12 @@ class Titles:
 
 
 def _kind(asked: Configuration) -> tuple[str, str]:
-    return asked.workload, asked.model
+    return asked.workload, _subject(asked)
+
+
+def _subject(asked: Configuration) -> str:
+    """Return what the workload is about: a training regime's name stands for its launcher and all that it fixes."""
+    return asked.options.get("regime", asked.model)
 
 
 def _differs(key: str, words: str, other: dict[str, str]) -> bool:

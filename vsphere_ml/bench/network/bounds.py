@@ -39,6 +39,37 @@ def limit_s(size_bytes: float, bytes_per_s: float) -> float:
     return 2 * size_bytes / bytes_per_s
 
 
+def server_phase(workers: int, servers: int) -> float:
+    """Return what goes by the busiest direction of any NIC while workers push to servers, in sizes of the gradients.
+
+    Every node has a worker, and the first `servers` of them a server of an equal part beside it. A server takes its
+    part from all workers but its own; a worker sends every part but its own server's. Pulling is the same, turned
+    round. It is counted as `workloads/parameter_server.py` sends; of servers on nodes of their own the load is that of
+    Li and others, 2014, https://www.usenix.org/conference/osdi14/technical-sessions/presentation/li_mu.
+    """
+    served = (workers - 1) / servers
+    sent = 1.0 if workers > servers else (servers - 1) / servers
+    return max(served, sent) if workers > 1 else 0.0
+
+
+def synchronous_s(size_bytes: float, workers: int, servers: int, bytes_per_s: float) -> float:
+    """Return the time of a step's exchange by parameter servers, which answer when all gradients are there.
+
+    Nothing is pulled before everything is pushed, so it is two phases: `2 (n-1) S/B` with one server.
+    """
+    return 2 * server_phase(workers, servers) * size_bytes / bytes_per_s
+
+
+def asynchronous_s(size_bytes: float, workers: int, bytes_per_s: float, own_s: float) -> float:
+    """Return the period of a worker that waits for no other, what it does by itself included; one server, as above.
+
+    Its own push and pull follow each other, and the server's NIC takes one gradient of each other node in a period:
+    `max(T + 2 S/B, (n-1) S/B)`, which is `B/S` updates a second at most.
+    """
+    once = size_bytes / bytes_per_s
+    return max(own_s + 2 * once, (workers - 1) * once) if workers > 1 else own_s
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EfficiencyBounds:
     """Between what the efficiency of training lies when only the network holds it up."""

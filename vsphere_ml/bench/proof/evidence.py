@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import causes
-from vsphere_ml.bench.model.record import LocalSteps, Outcome, Run, Steps, SweepPoint, Verdict, Workload, World
+from vsphere_ml.bench.model.record import (
+    LocalSteps,
+    Outcome,
+    RegimeResult,
+    Run,
+    Steps,
+    SweepPoint,
+    Verdict,
+    Workload,
+    World,
+)
 from vsphere_ml.bench.proof import channels, ledger, marking, paths, ucx
 from vsphere_ml.bench.proof import ranks as proof
 from vsphere_ml.bench.proof.contention import contention
@@ -50,6 +61,7 @@ def run(context: LaunchContext, logs: Sequence[RankLog], log: str, stop: Stop | 
         sweep=() if failed else _sweep(logs),
         traffic=counts,
         priorities=marked,
+        regime=None if failed else _regime(logs),
         contention=contention(job, logs, context.cpu_times),
         proofs=proofs,
         paths=went,
@@ -258,6 +270,19 @@ def _sweep(logs: Sequence[RankLog]) -> tuple[SweepPoint, ...]:
             iterations_s=iterations.get(ranks[0][0], ()),
         )
         for ranks in points
+    )
+
+
+def _regime(logs: Sequence[RankLog]) -> RegimeResult | None:
+    """Return what the first rank told of the training; how far they were behind is the mean of all."""
+    if not logs or not all(each.regime for each in logs):
+        return None
+    first = logs[0].regime
+    return RegimeResult(
+        size_bytes=int(first["size_bytes"]),
+        samples=int(first["samples"]),
+        loss=_parse_loss(first["loss"]),
+        behind=fmean(each.regime["behind"] for each in logs),
     )
 
 

@@ -49,8 +49,10 @@ _OF_WORKLOAD = {
     Workload.MEMCPY: ("the tool's own", "each GPU by itself, in all guests at the same time"),
     Workload.NCCL: ("nccl-tests' own, checked by it", "nccl-tests' own barrier before each size"),
     Workload.LINK: ("the tool's own", "one pair of nodes after the other, then all nodes at once"),
+    Workload.REGIMES: ("made-up samples, batches of them taken in turn", "none: a step's period is the worker's own"),
     Workload.SCRIPT: ("the program's own", "the program's own"),
 }
+_WITHOUT_GPU_MEMORY = frozenset({Workload.NCCL, Workload.REGIMES, *WITHOUT_RANKS})  # of Horovod's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +220,7 @@ def _mtu(context: LaunchContext) -> int | None:
 def cpu_training(context: LaunchContext) -> tuple[Diagnostic, ...]:
     """Return that ranks left their nodes' GPUs aside: Horovod can reduce nothing of theirs. A lab's compute nothing."""
     nodes = list(survey.cpu_bound(context.surveyed))
-    if context.lab or not nodes or context.job.configuration.workload in {Workload.NCCL, *WITHOUT_RANKS}:
+    if context.lab or not nodes or context.job.configuration.workload in _WITHOUT_GPU_MEMORY:
         return ()
     message = f"{', '.join(nodes)}: Horovod was built without NCCL, so gradients go by the CPUs' memory, not the GPUs'"
     return (Diagnostic(code="bench.no-gpu-runtime", target=nodes[0], message=message, hint=survey.GPU_RUNTIME),)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench.model.launcher_names import Backend
 from vsphere_ml.bench.model.record import TrafficCount, TrafficVerdict, Workload
 from vsphere_ml.bench.network.frames import HEADERS
+from vsphere_ml.bench.network.regimes import Regime, shape_of
 from vsphere_ml.bench.network.sweeps import bus_factor
 from vsphere_ml.core.diagnostics import Diagnostic
 
@@ -27,25 +28,25 @@ DIAGNOSES = {
     TrafficVerdict.NOTHING: Diagnostic(
         code="bench.traffic-nothing",
         target="",
-        message="sent {ratio:.0%} of what an all-reduce must: nothing was exchanged",
+        message="sent {ratio:.0%} of what the exchange must: nothing was exchanged",
         hint=_HINT,
     ),
     TrafficVerdict.OTHER_INTERFACE: Diagnostic(
         code="bench.traffic-other-interface",
         target="",
-        message="sent what an all-reduce must by {interface}, not by the chosen interface",
+        message="sent what the exchange must by {interface}, not by the chosen interface",
         hint=_HINT,
     ),
     TrafficVerdict.TWICE: Diagnostic(
         code="bench.traffic-twice",
         target="",
-        message="sent {ratio:.2f} times what an all-reduce must: it was averaged twice",
+        message="sent {ratio:.2f} times what the exchange must: it was averaged twice",
         hint=_HINT,
     ),
     TrafficVerdict.HALF: Diagnostic(
         code="bench.traffic-half",
         target="",
-        message="sent half of what an all-reduce must: its values were compressed",
+        message="sent half of what the exchange must: its values were compressed",
         hint=_HINT,
     ),
     TrafficVerdict.FEWER_RANKS: Diagnostic(
@@ -71,10 +72,13 @@ def is_ring(job: Job) -> bool:
 
 def count(job: Job, logs: Sequence[RankLog]) -> tuple[TrafficCount, ...]:
     """Return what each node sent for each message size of 1 MiB and more; empty where nobody knows what it must."""
+    asked = job.configuration
+    if asked.workload is Workload.REGIMES:
+        return _count_regime(job, logs)
     if not is_ring(job) or any(_is_by_nccl(each) for each in logs):
         return ()
     return tuple(
-        _count(each, size, job.configuration.ranks)
+        _count(each, size, bus_factor(asked.ranks) * size, asked.ranks)
         for each in logs
         for size in each.sent_by_size
         if size >= SMALLEST and each.interface.get("name") in each.sent_by_size[size][1]
@@ -89,13 +93,31 @@ def _is_by_nccl(log: RankLog) -> bool:
     return str(log.model.get("device", "")).startswith("GPU") and "nccl" in log.model.get("built", ())
 
 
-def _count(log: RankLog, size: int, ranks: int) -> TrafficCount:
+def _count_regime(job: Job, logs: Sequence[RankLog]) -> tuple[TrafficCount, ...]:
+    """Return what each node sent in a training by a regime: the first rank of each has read its node's counters."""
+    asked = job.configuration
+    spec = Regime(asked.options["regime"]).spec
+    nodes = {node.name: number for number, node in enumerate(job.nodes)}
+    return tuple(
+        _count(each, size, spec.sent_bytes(shape, nodes[each.node]), asked.ranks)
+        for each in logs
+        if each.local_rank == 0
+        for size, (_, counters) in each.sent_by_size.items()
+        for shape in (shape_of(asked, size),)
+        if each.interface.get("name") in counters
+    )
+
+
+def _count(log: RankLog, size: int, each_must: float, ranks: int) -> TrafficCount:
+    """`each_must` is the payload of one exchange."""
     exchanges, counters = log.sent_by_size[size]
     asked = str(log.interface["name"])
-    must = bus_factor(ranks) * size * exchanges
+    must = (each_must or size) * exchanges
     ratios = {name: _payload(*counted) / must for name, counted in counters.items()}
     used = asked if ratios[asked] > SILENT else max(ratios, key=ratios.__getitem__)
     verdict = TrafficVerdict.OTHER_INTERFACE if used != asked and ratios[used] > SILENT else judge(ratios[asked], ranks)
+    if not each_must:  # all is in one machine
+        verdict = TrafficVerdict.EXPECTED if ratios[used] <= SILENT else TrafficVerdict.UNKNOWN
     used = used if verdict is TrafficVerdict.OTHER_INTERFACE else asked
     counted, packets = counters[used]
     return TrafficCount(
@@ -103,7 +125,7 @@ def _count(log: RankLog, size: int, ranks: int) -> TrafficCount:
         interface=used,
         size_bytes=size,
         exchanges=exchanges,
-        expected_bytes=round(must) + packets * HEADERS,
+        expected_bytes=round(each_must * exchanges) + packets * HEADERS,
         counted_bytes=counted,
         ratio=ratios[used],
         verdict=verdict,

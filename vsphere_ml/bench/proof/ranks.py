@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model.record import Place, Proof, Verdict, Workload
+from vsphere_ml.bench.network.regimes import Regime
 from vsphere_ml.bench.probe.machines import Machine
 from vsphere_ml.core.diagnostics import Diagnostic
 
@@ -65,6 +66,8 @@ def proofs(job: Job, logs: Sequence[RankLog]) -> tuple[Proof, ...]:
     """Return what can be proven of a launch that ended well."""
     match job.configuration.workload:
         case Workload.TRAIN:
+            return (placement(job, logs), in_sync(logs))
+        case Workload.REGIMES if Regime(job.configuration.options["regime"]).spec.in_step:
             return (placement(job, logs), in_sync(logs))
         case Workload.ALLREDUCE | Workload.NCCL:
             return (placement(job, logs), sums(logs))

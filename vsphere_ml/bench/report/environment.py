@@ -96,6 +96,6 @@ def _workloads(runs: list[Run]) -> Iterator[str]:
     ran = {run.configuration.workload for run in runs}
     if ran.isdisjoint({Workload.ALLREDUCE, Workload.NCCL}):
         yield "all-reduce by message size (--workload allreduce)"
-    if ran.isdisjoint({Workload.TRAIN, Workload.SCRIPT}):
+    if ran.isdisjoint({Workload.TRAIN, Workload.SCRIPT, Workload.REGIMES}):
         yield "training (--workload train)"
     yield "power, and what else ran on the hosts meanwhile"

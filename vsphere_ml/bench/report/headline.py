@@ -16,6 +16,7 @@ from vsphere_ml.core.order import count
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from vsphere_ml.bench.analysis.regimes import RegimePoint
     from vsphere_ml.bench.analysis.study import LinkCapacity, Scaling, Study, Sweep
     from vsphere_ml.bench.model.record import Configuration, Run
     from vsphere_ml.bench.network.bounds import EfficiencyBounds
@@ -77,10 +78,25 @@ def _headlines(seen: Study) -> Iterator[Headline]:
     """Yield a sentence for each workload that was measured, training first."""
     if seen.scalings:
         yield _scaling(max(seen.scalings, key=lambda each: _size(each.point.configuration)))
+    if seen.regimes:
+        yield _regimes(seen.regimes)
     if sweep := _largest_sweep(seen):
         yield _sweep(sweep)
     for _, link in seen.link_capacities:
         yield _link(link)
+
+
+def _regimes(points: Sequence[RegimePoint]) -> Headline:
+    """Return the regime with the shortest step on the most nodes, and how near it is to its bound."""
+    most = max(each.configuration.nodes for each in points)
+    best = min((each for each in points if each.configuration.nodes == most), key=lambda each: each.step.value)
+    sentence = (
+        f"{best.regime.spec.title} has the shortest step on {count(most, 'node')}: {figures.seconds(best.step.value)}"
+    )
+    if best.share is None or best.regime.spec.local:
+        return Headline(Tone.UNKNOWN, f"{sentence}.")
+    tone = Tone.GOOD if best.share >= COLLECTIVE_WELL else Tone.FAIR
+    return Headline(tone, f"{sentence}, {figures.percent(best.share)} of what the link allows it.")
 
 
 def _size(asked: Configuration) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.report.canvas import NARROW
 from vsphere_ml.bench.report.plots import plots
+from vsphere_ml.bench.report.regimes.flow import flow_drawings
 from vsphere_ml.bench.report.style import STYLE
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.report.tables import ReportTable
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-SHOWN_FIRST = ("Training", "Links")
+SHOWN_FIRST = ("Training", "Training regimes", "Transfers", "Links")
 
 
 def page(content: ReportContent, seen: Study) -> str:
@@ -42,6 +43,7 @@ def _body(content: ReportContent, seen: Study) -> Iterator[str]:
     yield from _figures(seen)
     first = [table for table in content.tables if table.heading in SHOWN_FIRST]
     yield from (table_section(table) for table in first)
+    yield from _flows(seen)
     if content.diagnostics:
         yield f"<details><summary>All findings</summary><ol>{''.join(_diagnostics(content))}</ol></details>"
     yield from (_fold_table(table) for table in content.tables if table not in first)
@@ -82,6 +84,12 @@ def _actions(content: ReportContent) -> Iterator[str]:
 def _figures(seen: Study) -> Iterator[str]:
     """Yield each plot twice, for screens and for telephones: a drawing that shrinks takes its labels with it."""
     for wide, narrow in zip(plots(seen), plots(seen, NARROW), strict=True):
+        yield figure(wide.caption, wide.svg, narrow.svg)
+
+
+def _flows(seen: Study) -> Iterator[str]:
+    """Yield a drawing for each training regime."""
+    for wide, narrow in zip(flow_drawings(seen.regimes), flow_drawings(seen.regimes, NARROW), strict=True):
         yield figure(wide.caption, wide.svg, narrow.svg)
 
 

@@ -19,6 +19,7 @@ from vsphere_ml.bench.report.actions import actions
 from vsphere_ml.bench.report.environment import environment, facts, unmeasured_items
 from vsphere_ml.bench.report.headline import PROOFS, headline, tiles
 from vsphere_ml.bench.report.method import method
+from vsphere_ml.bench.report.regimes.regime_tables import describe_order, regime_tables
 from vsphere_ml.bench.report.tables import ReportTable, describe_fit, notices, tables
 from vsphere_ml.core.order import count
 
@@ -65,7 +66,7 @@ def story(seen: Study) -> ReportContent:
         title=f"Benchmark of cluster {cluster}" if cluster else "Benchmark",
         verdicts=tuple(_verdicts(seen)),
         diagnostics=diagnostics,
-        tables=(*tables(seen), *_environment_tables(seen)),
+        tables=(*tables(seen), *regime_tables(seen.regimes), *_environment_tables(seen)),
         fits=tuple(f"{each.title}: {text}" for each in seen.sweeps if (text := describe_fit(each))),
         method=tuple(method(seen)),
         notices=notices(seen),
@@ -92,6 +93,7 @@ def _verdicts(seen: Study) -> Iterator[str]:
     sweeps = [each for each in seen.sweeps if each.configuration.ranks > 1]
     for sweep in {_kind(each.configuration, seen): each for each in sweeps}.values():
         yield f"{_all_reduce(sweep)}; {_describe_rank_places(sweep.runs)}"
+    yield from describe_order(seen.regimes)
     for asked, capacity in {_kind(asked, seen): (asked, capacity) for asked, capacity in seen.link_capacities}.values():
         yield f"{seen.titles(asked)}: {_slowest_link(capacity)}"
     untimed = [run for run in seen.runs if run.outcome is Outcome.COMPLETE and not _figures(run)]

@@ -41,7 +41,7 @@ polyline { fill: none; } .grid { stroke: var(--rule); } .axis { stroke: var(--so
 .stroke { fill: none; stroke-width: 2; } .c0.stroke { stroke: var(--c0); } .c1.stroke { stroke: var(--c1); }
 .c2.stroke { stroke: var(--c2); } .c3.stroke { stroke: var(--c3); } .c4.stroke { stroke: var(--c4); }
 .c5.stroke { stroke: var(--c5); } .box { fill-opacity: .45; } .median { stroke: var(--ink); stroke-width: 2; }
-.hidden { fill-opacity: 0; }
+.hidden { fill-opacity: 0; } .dashed { stroke-dasharray: 5 4; }
 @media (max-width: 560px) { main { padding: 1rem .8rem 3rem; } .headline { font-size: 1.3rem; }
   figure .wide-plot { display: none; } figure .narrow { display: block; }
   table, thead, tbody, tr, td { display: block; } thead { display: none; }

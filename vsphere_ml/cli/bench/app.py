@@ -5,6 +5,7 @@ from __future__ import annotations
 from vsphere_ml.cli.bench import check, predict, published, run, selftest
 from vsphere_ml.cli.bench.group import BenchGroup
 from vsphere_ml.cli.bench.records import baseline, compare, explain, gate, import_, report
+from vsphere_ml.cli.bench.regimes import regimes
 from vsphere_ml.cli.bench.studies import study
 from vsphere_ml.cli.commands import App
 
@@ -15,6 +16,7 @@ app = App(
 )
 app.command()(run.run)
 app.command()(study.study)
+app.command()(regimes.regimes)
 app.command()(check.check)
 app.command()(predict.predict)
 app.command()(report.report)

@@ -12,6 +12,7 @@ from vsphere_ml.bench.launch import programs, remote_job, transports
 from vsphere_ml.bench.launch.events import ProcessesEnded, ProcessesLeft
 from vsphere_ml.bench.launch.launchers import find_launcher
 from vsphere_ml.bench.launch.launchers import launch as launched
+from vsphere_ml.bench.launch.regime_needs import check_regime
 from vsphere_ml.bench.model import rank_log
 from vsphere_ml.bench.model.engines import Needs
 from vsphere_ml.bench.model.job import Job, Tools
@@ -198,6 +199,8 @@ def _prepare_job(session: BenchSession, job: Job) -> Job:
     if asked.workload is Workload.MEMCPY:
         nvbandwidth.check_nvbandwidth(surveyed)
         return job
+    if asked.workload is Workload.REGIMES:
+        check_regime(asked, surveyed)
     if asked.workload is Workload.LINK:
         _check_link_tool(asked.transport, surveyed)
         return job
@@ -251,7 +254,7 @@ def _job(session: BenchSession, spec: BenchSpec, planned: PlannedLaunch) -> Job:
         run_id=f"{session.spec.name}-{secrets.token_hex(6)}",
         configuration=asked,
         nodes=session.peers[: asked.nodes],
-        slots=spec.slots,
+        slots=asked.ranks // asked.nodes,
         interface=session.interface,
         runtime=session.runtime,
         program=(),

@@ -409,7 +409,7 @@ def _needs(spec: BenchSpec) -> Needs:
     """Return the most that any workload of the wish needs; ranks of nccl-tests are started by a script of ours."""
     if set(spec.workloads) <= WITHOUT_RANKS:
         return Needs.NOTHING
-    if set(spec.workloads) <= {*WITHOUT_RANKS, Workload.NCCL}:
+    if set(spec.workloads) <= {*WITHOUT_RANKS, Workload.NCCL, Workload.REGIMES}:
         return Needs.PYTHON
     engine = ENGINES[spec.engine].needs
     return find_launcher(spec.launcher).script_needs if Workload.SCRIPT in spec.workloads else engine

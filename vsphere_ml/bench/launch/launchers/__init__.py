@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.launch.launchers.launcher import Launcher
     from vsphere_ml.bench.model.job import Job
 
-LAUNCHERS = (horovodrun.OVER_GLOO, horovodrun.OVER_MPI, openmpi.MPIRUN, mpich.MPIRUN, torchrun.TORCHRUN, ssh.SSH)
+LAUNCHERS = (
+    horovodrun.OVER_GLOO,
+    horovodrun.OVER_MPI,
+    openmpi.MPIRUN,
+    mpich.MPIRUN,
+    torchrun.TORCHRUN,
+    ssh.SSH,
+    ssh.WITHOUT_LIBRARY,
+)
 _NAME_MPI = 'name one: [guest] settings = { mpirun = "/opt/openmpi/bin/mpirun" }'
 
 
@@ -91,7 +99,7 @@ def choose_backend(launcher: str, backend: Backend | None, *, elastic: bool = Fa
     ConfigError `usage` when it starts none of this kind, or none that go on when a node is lost.
     """
     rows = [each for each in LAUNCHERS if each.name == launcher]
-    chosen = backend or rows[0].backends[0]
+    chosen = backend or Backend(rows[0].backends[0])
     row = next((each for each in rows if chosen in each.backends), None)
     if row is None:
         other = next(each.name for each in LAUNCHERS if chosen in each.backends)

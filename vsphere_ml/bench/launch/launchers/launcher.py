@@ -47,7 +47,7 @@ class Launcher:
     """What starts ranks in a certain way; the functions return the command in the first guest, and variables for it."""
 
     name: LauncherName
-    backends: tuple[Backend, ...]  # that the ranks can talk over
+    backends: tuple[str, ...]  # that the ranks can talk over
     command: Callable[[Job], tuple[str, ...]]
     variables: Callable[[Job], Mapping[str, str]]
     mpi: tuple[str, ...] = ()  # one of these is needed

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch.launchers.launcher import Launcher, environment
 from vsphere_ml.bench.model.engines import Needs
-from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
+from vsphere_ml.bench.model.launcher_names import SOCKETS, Backend, LauncherName
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.model.job import Job
@@ -33,6 +33,13 @@ SSH = Launcher(
     name=LauncherName.SSH,
     backends=(Backend.GLOO, Backend.NCCL),
     on_gpus=Backend.NCCL,
+    script_needs=Needs.PYTHON,
+    command=start_by_ssh,
+    variables=gloo_interface,
+)
+WITHOUT_LIBRARY = Launcher(
+    name=LauncherName.SSH,
+    backends=(SOCKETS,),
     script_needs=Needs.PYTHON,
     command=start_by_ssh,
     variables=gloo_interface,

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.bench.study import head, link_table, notes, scaling_table, sweep_tables, time_tables
+from vsphere_ml.cli.views.bench.study import (
+    head,
+    link_table,
+    notes,
+    regime_parts,
+    scaling_table,
+    sweep_tables,
+    time_tables,
+)
 from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line
 
@@ -36,6 +44,7 @@ def _parts(seen: Study, diagnostics: Sequence[Diagnostic]) -> Iterator[Renderabl
     yield from scaling_table(seen)
     yield from time_tables(seen)
     yield from sweep_tables(seen)
+    yield from regime_parts(seen)
     yield from link_table(seen)
     if not diagnostics:
         yield line(("nothing in the record holds it up", "green"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.report import tables
+from vsphere_ml.bench.report.regimes.regime_tables import describe_order, regime_tables
 from vsphere_ml.cli.views.bench.curve import curves
 from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.core.order import count
@@ -48,6 +49,14 @@ def sweep_tables(seen: Study) -> Iterator[RenderableType]:
             yield _table(made)
             if fitted := tables.describe_fit(sweep):
                 yield line(fitted)
+
+
+def regime_parts(seen: Study) -> Iterator[RenderableType]:
+    """Yield training regimes against their bounds, and which is ahead of which, where there are any."""
+    for made in regime_tables(seen.regimes):
+        yield line((made.heading, "bold"))
+        yield _table(made)
+    yield from map(line, describe_order(seen.regimes))
 
 
 def link_table(seen: Study) -> Iterator[RenderableType]:

@@ -1,0 +1,1 @@
+"""`vsml bench regimes`: training regimes side by side."""
