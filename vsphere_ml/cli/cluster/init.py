@@ -71,7 +71,7 @@ def init(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: InitOpt
 def _from_site(terminal: Terminal, file: Path, where: SignInTarget, given: InitOptions) -> Answer:
     """Read the vCenter, ask what it leaves open, and write a file whose nodes fit."""
     from vsphere_ml.cli.cluster import file_questions
-    from vsphere_ml.cli.views.cluster import new_file as view
+    from vsphere_ml.cli.views.site import new_file as view
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.config.starter import fill_in, write_new
     from vsphere_ml.flows.site import new_file as flow

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
-from vsphere_ml.core.plan.changes import interrupts
+from vsphere_ml.core.plan.changes import DeleteVm, PowerOff, interrupts, subject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from vsphere_ml.core.hosts.host_changes import HostChange
     from vsphere_ml.core.hosts.host_plan import HostPlan
@@ -61,3 +62,23 @@ class Plan:
     @property
     def interrupting(self) -> tuple[Change, ...]:
         return tuple(change for change in self.changes if interrupts(change))
+
+    def batches(self, size: int) -> Iterator[tuple[Plan, tuple[str, ...]]]:
+        """Yield parts in their order, each with the VMs that it stops and starts again, at most `size`.
+
+        The first stops none of these: it has all changes to the site, to new VMs, and to those that are deleted.
+        """
+        deleted = {each.vm for each in self.changes if isinstance(each, DeleteVm)}
+        stopped = [each.vm for each in self.changes if isinstance(each, PowerOff) and each.vm not in deleted]
+        yield self._of_vms({vm for each in self.changes if (vm := subject(each)) not in stopped}), ()
+        names = iter(stopped)
+        while batch := tuple(islice(names, size)):
+            yield self._of_vms(batch), batch
+
+    def _of_vms(self, vms: Collection[str | None]) -> Plan:
+        """Return the changes to these VMs; None stands for the site."""
+        stages = (
+            replace(stage, changes=tuple(each for each in stage.changes if subject(each) in vms))
+            for stage in self.stages
+        )
+        return replace(self, stages=tuple(stage for stage in stages if stage.changes))

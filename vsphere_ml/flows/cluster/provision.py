@@ -11,7 +11,6 @@ from vsphere_ml.core.model.placement import Pairing, WantSriov
 from vsphere_ml.core.plan.changes import subject
 from vsphere_ml.core.plan.deletions import refuse_started
 from vsphere_ml.core.plan.describe import describe
-from vsphere_ml.core.plan.rolling import batches
 from vsphere_ml.core.ports.events import Acting
 from vsphere_ml.flows.cluster.apply_vms import act
 from vsphere_ml.flows.cluster.confirm import agree
@@ -127,7 +126,7 @@ class _Provision:
 
     def _carry_out(self, placed: PlacedPlan, todo: Proposal) -> None:
         """Carry the plan out, at once or in batches; a batch that is not as planned leaves the next ones out."""
-        parts = batches(placed.plan, self.rolling) if self.rolling else ((placed.plan, ()),)
+        parts = placed.plan.batches(self.rolling) if self.rolling else ((placed.plan, ()),)
         failed = ""
         for part, stopped in parts:
             for vm in stopped if failed else ():
