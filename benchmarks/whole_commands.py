@@ -142,9 +142,9 @@ vm.power -on {vm}
 
 
 def govc_script(folder: Path, number: int) -> str:
-    """Write the shell script that makes the VMs with govc; each signs in once, and its session is kept."""
+    """Write the shell script that makes the VMs with govc; each shell signs in once and keeps its session."""
     govc, extra = build.govc(), " ".join(f"-e {key}={value}" for key, value in bare_provision.EXTRA.items())
-    lines = [f"export GOVC_HOME={folder}", "set -e"]
+    lines = ["set -e"]
     for at in range(number):
         steps = GOVC_STEPS.format(
             template=bare_provision.TEMPLATE,
@@ -156,7 +156,8 @@ def govc_script(folder: Path, number: int) -> str:
             vm=f"govc-{at + 1:02}",
             extra=extra,
         )
-        lines.append("(" + " && ".join(f"{govc} {step}" for step in steps.splitlines()) + ') & all="$all $!"')
+        commands = " && ".join(f"{govc} {step}" for step in steps.splitlines())
+        lines.append(f'(export GOVC_HOME={folder}/{at}; {commands}) & all="$all $!"')
     lines.append("for each in $all; do wait $each; done")
     script = folder / "govc.sh"
     script.write_text("\n".join(lines))

@@ -72,10 +72,15 @@ def _missing_tool(session: BenchSession, nodes: int, transport: Transport) -> st
 
 
 def _other_link_tools(session: BenchSession, asked: Configuration) -> tuple[Diagnostic, ...]:
-    """Return what the links are not measured by besides, when measuring them is all that was asked for."""
+    """Return what the links are not measured by besides, when measuring them is all that was asked for.
+
+    Of RDMA's those by PVRDMA adapters where the guests have such, else those by NICs' functions.
+    """
     if asked.workload is not Workload.LINK or asked.transport.spec.rdma:
         return ()
-    missing = {each: _missing_tool(session, asked.nodes, each) for each in Transport if each.spec.rdma}
+    paravirtual = any(port.paravirtual for each in session.surveyed for port in each.ports)
+    rdma = [each for each in Transport if each.spec.rdma and each.spec.paravirtual == paravirtual]
+    missing = {each: _missing_tool(session, asked.nodes, each) for each in rdma}
     return tuple(link_tools.not_measured(each, why) for each, why in missing.items() if why is not None)
 
 

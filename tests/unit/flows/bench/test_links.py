@@ -202,7 +202,7 @@ def test_a_tool_that_fails_ends_its_own_launch_and_no_other(golden: Golden) -> N
 
 def test_what_a_launch_of_links_leaves_out_is_not_said_of_others() -> None:
     there, calibrated = session(Told(), ports=()), links.Calibrated()
-    assert len(links.measure_links(there, asked(Workload.LINK), calibrated).diagnostics) == 3
+    assert len(links.measure_links(there, asked(Workload.LINK), calibrated).diagnostics) == 2
     assert links.measure_links(there, asked(Workload.TRAIN), calibrated).diagnostics == ()
 
 
