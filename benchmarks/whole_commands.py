@@ -157,7 +157,7 @@ def govc_script(folder: Path, number: int) -> str:
             extra=extra,
         )
         commands = " && ".join(f"{govc} {step}" for step in steps.splitlines())
-        lines.append(f'(export GOVC_HOME={folder}/{at}; {commands}) & all="$all $!"')
+        lines.append(f'(export GOVMOMI_HOME={folder}/{at}; {commands}) & all="$all $!"')
     lines.append("for each in $all; do wait $each; done")
     script = folder / "govc.sh"
     script.write_text("\n".join(lines))

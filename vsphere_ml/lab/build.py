@@ -19,7 +19,7 @@ from vsphere_ml.lab import folders, toolchain
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-CACHED_BUILDS = 6  # builds of other checksums that stay in the cache
+CACHED_BUILDS = 8  # builds of other checksums that stay in the cache
 ERROR_LINES = 20
 
 
@@ -30,6 +30,8 @@ class Program:
     name: str
     module: Path
     package: str
+    takes: str = "about a minute"  # the first time, on two cores
+    linker_flags: str = "-s -w"
 
 
 LAB = Program("vsml-lab-vcenter", toolchain.SOURCES, "./cmd/vsml-lab-vcenter")
@@ -75,7 +77,9 @@ def build_program(program: Program, say: Callable[[str], None]) -> Path:
 
 def checksum(program: Program) -> str:
     """Return what names a build: every source that goes into it, and the Go version they ask for."""
-    digest = hashlib.sha256(f"{program.package} {toolchain.wanted_go_version()}\0".encode())
+    digest = hashlib.sha256(
+        f"{program.package} {program.linker_flags} {toolchain.wanted_go_version(program.module)}\0".encode()
+    )
     for source in sorted(_sources(program.module)):
         digest.update(f"{source.relative_to(program.module)}\0".encode())
         digest.update(source.read_bytes())
@@ -93,15 +97,15 @@ def _sources(module: Path) -> Iterator[Path]:
 
 
 def _build(program: Program, path: Path, say: Callable[[str], None]) -> None:
-    go = toolchain.find(say)
-    say(f"building {program.name} with {go} (about a minute the first time)")
+    go = toolchain.find(say, program.module)
+    say(f"building {program.name} with {go} ({program.takes} the first time)")
     began = time.monotonic()
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
         output = Path(scratch) / program.name
         try:
             done = subprocess.run(  # noqa: S603 - a toolchain we found, fixed arguments
-                [go, "build", "-ldflags=-s -w", "-o", output, program.package],
+                [go, "build", f"-ldflags={program.linker_flags}", "-o", output, program.package],
                 cwd=program.module,
                 env=toolchain.environment(go),
                 capture_output=True,

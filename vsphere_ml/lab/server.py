@@ -143,7 +143,7 @@ def _start(program: Path, topology: Path, home: Path, port: int, images: Mapping
     if images:
         folder.make(home / power_hook.GUESTS, packages.driver_version(topology), images)
         arguments += ["--power-hook", str(power_hook.write(home))]
-    pid, name = _spawn(arguments, home / "log"), home.name
+    pid, name = spawn(arguments, home / "log"), home.name
     try:
         lab = _wait_answer(pid, name, home)
         if images:
@@ -154,7 +154,8 @@ def _start(program: Path, topology: Path, home: Path, port: int, images: Mapping
     return lab
 
 
-def _spawn(arguments: list[str], log: Path) -> int:
+def spawn(arguments: list[str], log: Path) -> int:
+    """Start a process of the lab that outlives this one, its output in `log`; return its id."""
     # Not subprocess: its objects warn when they are dropped while the process runs, and this one shall.
     return os.posix_spawn(
         arguments[0],
@@ -212,7 +213,7 @@ def _log_tail(home: Path) -> tuple[str, ...]:
 def _sweep(home: Path) -> None:
     """End whatever still runs for this folder, then remove the folder."""
     for pid in _pids(home):
-        _end(pid, home)
+        end_process(pid, home)
     hub.end(home / power_hook.GUESTS)
     shutil.rmtree(home, ignore_errors=True)
 
@@ -226,7 +227,8 @@ def _pids(home: Path) -> set[int]:
     return found
 
 
-def _end(pid: int, home: Path) -> None:
+def end_process(pid: int, home: Path) -> None:
+    """End the process that serves this folder, by force after ten seconds."""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         if not state.runs(pid, home):
             break

@@ -38,19 +38,19 @@ def say_nothing(_line: str) -> None:
     """Tell nobody."""
 
 
-def wanted_go_version() -> Version:
-    """Return the Go version that the lab's go.mod asks for."""
-    match = re.search(r"^go (\d+(?:\.\d+)*)$", (SOURCES / "go.mod").read_text(), re.MULTILINE)
+def wanted_go_version(module: Path = SOURCES) -> Version:
+    """Return the Go version that a module of the lab asks for."""
+    match = re.search(r"^go (\d+(?:\.\d+)*)$", (module / "go.mod").read_text(), re.MULTILINE)
     if match is None:
         raise NotPossible(
-            "the lab's go.mod names no Go version", code="lab.no-toolchain", target=str(SOURCES / "go.mod")
+            "the lab's go.mod names no Go version", code="lab.no-toolchain", target=str(module / "go.mod")
         )
     return _parts(match[1])
 
 
-def find(say: Callable[[str], None] = say_nothing) -> Path:
-    """Return a `go` that can build the lab; NotPossible `lab.no-toolchain` when none can be had."""
-    least = wanted_go_version()
+def find(say: Callable[[str], None] = say_nothing, module: Path = SOURCES) -> Path:
+    """Return a `go` that can build this module; NotPossible `lab.no-toolchain` when none can be had."""
+    least = wanted_go_version(module)
     for go in _candidates():
         if (found := version(go)) is not None and found >= least:
             return go

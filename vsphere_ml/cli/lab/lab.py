@@ -33,8 +33,15 @@ def start_lab(
     guests: Annotated[
         bool, typer.Option("--guests", help="Stand a Linux guest behind each VM with first boot data (needs root).")
     ] = False,
+    kubernetes: Annotated[
+        bool,
+        typer.Option("--kubernetes", help="Start a Kubernetes control plane beside it, with the MPI operator."),
+    ] = False,
 ) -> Answer:
     """Start a lab vCenter; build it first when its sources changed. Once is enough: it goes on running.
+
+    With `--kubernetes` a real API server with Kubeflow's MPI operator is started too, without nodes: what it refuses, a
+    cluster refuses. Its first build takes about fifteen minutes of two cores.
 
     With the folder of a site record (`vsml doctor --record`) it answers the reads that were recorded, and nothing else.
 
@@ -42,11 +49,16 @@ def start_lab(
     """
     from vsphere_ml.cli.views.lab import lab as view
     from vsphere_ml.lab import server
+    from vsphere_ml.lab.kubernetes import control_plane
 
     lab, started = server.start_lab(topology, name, port, terminal.say, guests=guests)
     what = "is up" if started else "was up already"
     terminal.say(f"the lab vCenter `{name}` {what}; stop it with: {server.down_command(name)}")
-    return Answer(text=view.text(lab), data=view.data(lab) | {"started": started})
+    plane = control_plane.start(name, terminal.say) if kubernetes else None
+    if plane is not None:
+        terminal.say(f"Kubernetes {plane.kubernetes} without nodes; export KUBECONFIG={plane.kubeconfig}")
+    more = {"kubeconfig": plane.kubeconfig} if plane is not None else {}
+    return Answer(text=view.text(lab), data=view.data(lab) | {"started": started} | more)
 
 
 @app.command()
@@ -163,7 +175,9 @@ def stop_lab(terminal: Terminal, name: Name = "default") -> Answer:
     Example: `vsml lab down`
     """
     from vsphere_ml.lab import server
+    from vsphere_ml.lab.kubernetes import control_plane
 
+    control_plane.stop(name)
     stopped = server.stop_lab(name)
     terminal.say(f"the lab vCenter `{name}` {'is down' if stopped else 'was not up'}")
     return Answer(data={"name": name, "stopped": stopped})

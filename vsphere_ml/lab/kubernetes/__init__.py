@@ -1,0 +1,1 @@
+"""A real Kubernetes control plane for the lab, with Kubeflow's MPI operator. Without nodes: pods stay pending."""
