@@ -90,9 +90,7 @@ def _regimes(points: Sequence[RegimePoint]) -> Headline:
     """Return the regime with the shortest step on the most nodes, and how near it is to its bound."""
     most = max(each.configuration.nodes for each in points)
     best = min((each for each in points if each.configuration.nodes == most), key=lambda each: each.step.value)
-    sentence = (
-        f"{best.regime.spec.title} has the shortest step on {count(most, 'node')}: {figures.seconds(best.step.value)}"
-    )
+    sentence = f"Shortest step on {count(most, 'node')}: {best.regime.spec.title}, {figures.seconds(best.step.value)}"
     if best.share is None or best.regime.spec.local:
         return Headline(Tone.UNKNOWN, f"{sentence}.")
     tone = Tone.GOOD if best.share >= COLLECTIVE_WELL else Tone.FAIR
