@@ -108,6 +108,12 @@ class _Provision:
     seconds: float = 0.0
     last: Compared | None = None
     guests: Configured | None = None
+    restarts: Restarts = field(init=False)  # one for the run: what it has tried counts in every batch
+
+    def __post_init__(self) -> None:
+        first_boots = self.given.first_boots.items()
+        customized = frozenset(name for name, each in first_boots if each.customization is not None)
+        self.restarts = Restarts(self.run.spec, self.run.vcenter, self.walk, customized)
 
     def act(self, todo: Proposal) -> None:
         begun = self.run.clock.now()
@@ -143,7 +149,8 @@ class _Provision:
         inventory = self._restart_misplaced(self._compare_again())
         assert self.last is not None  # noqa: S101 - it was looked at
         pending = {subject(change) for change in self.last.plan.changes}
-        wrong = [name for name in nodes if name in pending or name in self.walk.broken]
+        degraded = {each.target for each in self.last.plan.degraded}
+        wrong = [name for name in nodes if name in pending | degraded | self.walk.broken.keys()]
         if not wrong and todo.guests is not None and self.given.phase is not None:
             seen = guest_phase.configure_nodes(self.run, todo.guests, self.given.phase, nodes, inventory)
             wrong = [name for name, guest in seen.items() if guest.error is not None]
@@ -156,11 +163,8 @@ class _Provision:
 
     def _restart_misplaced(self, inventory: Inventory) -> Inventory:
         """Start the VMs anew that ESXi gave other GPUs than they were set up for; return the site as it is then."""
-        first_boots = self.given.first_boots.items()
-        customized = frozenset(name for name, each in first_boots if each.customization is not None)
-        restarts = Restarts(self.run.spec, self.run.vcenter, self.walk, customized)
-        while self.last is not None and (nodes := restarts.due(self.last.plan)):
-            self.not_applied += restarts.carry_out(nodes, inventory)
+        while self.last is not None and (nodes := self.restarts.due(self.last.plan)):
+            self.not_applied += self.restarts.carry_out(nodes, inventory)
             inventory = self._compare_again()
         return inventory
 

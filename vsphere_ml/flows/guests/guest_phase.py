@@ -70,12 +70,7 @@ def carry_out(
     VM has come to grief. Raises Interrupted on Ctrl-C.
     """
     wanted = [name for name in _guests_with_drift(run.spec, plan) if name not in without]
-    try:
-        guests = configure_nodes(run, plan, phase, wanted, inventory) if wanted else {}
-    except Interrupted:
-        raise
-    except KeyboardInterrupt as interrupt:
-        raise Interrupted from interrupt
+    guests = configure_nodes(run, plan, phase, wanted, inventory) if wanted else {}
     stayed = {guest.node: guest for guest in plan.guests} | guests
     return Configured(
         plan=plan,
@@ -93,7 +88,21 @@ def _guests_with_drift(spec: ClusterSpec, plan: GuestPlan) -> list[str]:
 def configure_nodes(
     run: RunContext, plan: GuestPlan, phase: GuestPhase, wanted: Collection[str], inventory: Inventory
 ) -> dict[str, GuestResult]:
-    """Wait for these nodes' guests and bring them to the playbooks; return what became of each."""
+    """Wait for these nodes' guests and bring them to the playbooks; return what became of each.
+
+    Raises Interrupted on Ctrl-C.
+    """
+    try:
+        return _configure(run, plan, phase, wanted, inventory)
+    except Interrupted:
+        raise
+    except KeyboardInterrupt as interrupt:
+        raise Interrupted from interrupt
+
+
+def _configure(
+    run: RunContext, plan: GuestPlan, phase: GuestPhase, wanted: Collection[str], inventory: Inventory
+) -> dict[str, GuestResult]:
     run = replace(run, spec=run.spec.complete)
     deadline = boot.start_deadline(phase.wait_s, run.clock)
     found = boot.wait_ready(run, inventory, phase.guests, deadline, only=wanted, notify=phase.notify)

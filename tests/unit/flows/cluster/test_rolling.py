@@ -13,7 +13,7 @@ from tests.fakes.site import FakeVCenter
 from tests.unit.flows.acting import provision
 from tests.unit.flows.guests.test_guest_phase import NAMES, Rig, spec_of
 from vsphere_ml.core.errors import VSphereError
-from vsphere_ml.core.plan.changes import SetSettings, subject
+from vsphere_ml.core.plan.changes import PowerOff, SetSettings, subject
 from vsphere_ml.core.plan.outcome import Untried
 from vsphere_ml.core.units import gib
 from vsphere_ml.flows.consent import Consent
@@ -86,3 +86,14 @@ def test_a_guest_that_does_not_take_its_playbook_stops_the_next_ones() -> None:
     report = rig.run(rolling=1, consent=Consent(downtime=True, confirmed=True))
     assert report.error is not None
     assert [memory(rig.vcenter)[name] == LARGER for name in NAMES] == [True, False, False]
+
+
+def test_starts_that_esxi_backs_with_other_gpus_are_counted_over_all_batches_and_end_them() -> None:
+    site = existing(2)
+    site.gpus_from_far = site._physics.gpus_from_far = True
+    off: list[str] = []
+    site.fails = lambda change: off.append(change.vm) if isinstance(change, PowerOff) else None
+    report = provision(cluster(nodes(2, memory=LARGER)), site, allow_downtime=True, rolling=1)
+    assert report.error is not None
+    assert off.count("node-1") <= 4, "its own stop, and three tries"
+    assert off.count("node-2") <= 4

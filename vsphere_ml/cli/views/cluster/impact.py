@@ -40,7 +40,7 @@ def _sentence(parts: Sequence[str]) -> str:
 def _stops(vms: Sequence[str], hosts: Sequence[HostPlan], rolling: int = 0) -> Iterator[str]:
     own = dict.fromkeys((*vms, *(vm for host in hosts for vm in host.stopped)))
     if own:
-        together = f", {rolling} at a time" if rolling else ""
+        together = f", {rolling} at a time, each verified before the next" if rolling else ""
         yield f"stops {count(len(own), 'VM')} and powers on again{together}: {list_names(tuple(own))}"
     if others := [vm for host in hosts for vm in host.foreign]:
         yield f"stops {count(len(others), 'VM')} of others too: {list_names(others)}"
