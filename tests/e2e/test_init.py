@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.e2e, pytest.mark.lab]
 NEW = "new.toml"
+UNUSED = "# the cluster file of this folder, which `init` does not read"
 MOST_QUESTIONS = 8
 
 
@@ -34,7 +35,7 @@ MOST_QUESTIONS = 8
 def test_the_first_choices_give_a_file_that_passes_check_and_plan(
     topology: str, most: int, lab: Callable[..., Lab], shell: Shell
 ) -> None:
-    lab(topology, text="# another one")
+    lab(topology, text=UNUSED)
     written = shell.here("init", NEW, "--lab", "default", "--yes", "-o", "json")
     assert written.status == 0, written.err
     assert (written.document["data"]["nodes"], written.document["data"]["most_nodes"]) == (2, most)
@@ -70,7 +71,7 @@ def test_an_answer_that_the_site_does_not_have_writes_nothing(
 
 
 def test_hosts_that_are_not_ready_are_said_before_a_file_is_written(lab: Callable[..., Lab], shell: Shell) -> None:
-    lab("unready-8.0u3", text="# another one")
+    lab("unready-8.0u3", text=UNUSED)
     refused = shell.here("init", NEW, "--lab", "default", "--yes", "-o", "json")
     assert refused.document["errors"][0]["code"] == "placement.infeasible"
     assert not (shell.folder / NEW).exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -89,3 +90,8 @@ def _duplicate_hint(error: toml.NotToml, text: str) -> str:
 
 def _unreadable_file(path: Path, why: str, hint: str) -> ConfigError:
     return ConfigError(f"cannot read {path}: {why}", code="config.unreadable", target=str(path), hint=hint)
+
+
+def toml_value(value: object) -> str:
+    """Return a value as TOML writes it: its basic strings are those of JSON, but for a raw DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

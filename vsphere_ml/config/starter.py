@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml import shipped
+from vsphere_ml.config.document import toml_value
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -48,28 +49,27 @@ def text() -> str:
 
 def fill_in(answers: StarterAnswers) -> str:
     """Return the starter file for one site, with its comments and nothing left to fill in."""
-    made = text()
-    for blank, value in _values(answers).items():
-        if blank not in made:
-            raise AssertionError(f"the starter file has no `{blank}`")
-        made = made.replace(blank, value)
-    return made
+    made, values = text(), _values(answers)
+    if missing := [blank for blank in values if blank not in made]:
+        raise AssertionError(f"the starter file has no {missing}")
+    # In one pass: what a site calls its datastore may read like another blank.
+    return re.sub("|".join(map(re.escape, values)), lambda found: values[found[0]], made)
 
 
 def _values(answers: StarterAnswers) -> dict[str, str]:
     """Return what stands in the place of each part of the starter file."""
-    sign_in = "".join(f"{key} = {_quote(value)}\n" for key, value in answers.vcenter.items())
-    profile = f", profile = {_quote(answers.gpu.profile)}" if answers.gpu.profile else ""
-    nic = f'kind = "auto", model = {_quote(answers.nic_model)}, port_group = {_quote(answers.nic_network)}'
+    sign_in = "".join(f"{key} = {toml_value(value)}\n" for key, value in answers.vcenter.items())
+    profile = f", profile = {toml_value(answers.gpu.profile)}" if answers.gpu.profile else ""
+    nic = f'kind = "auto", model = {toml_value(answers.nic_model)}, port_group = {toml_value(answers.nic_network)}'
     return {
         _FILL_IN: "Written for one site by `vsml init`. Type",
-        '"<train>"': _quote(answers.name),
+        '"<train>"': toml_value(answers.name),
         _SIGN_IN: sign_in,
-        '"<dc-1>"': _quote(answers.datacenter),
-        '"<gpu-cluster>"': _quote(answers.cluster),
-        '"<datastore-1>"': _quote(answers.datastore),
-        '"<ubuntu-22.04-gpu>"': _quote(answers.template),
-        '"<vm-network>"': _quote(answers.network),
+        '"<dc-1>"': toml_value(answers.datacenter),
+        '"<gpu-cluster>"': toml_value(answers.cluster),
+        '"<datastore-1>"': toml_value(answers.datastore),
+        '"<ubuntu-22.04-gpu>"': toml_value(answers.template),
+        '"<vm-network>"': toml_value(answers.network),
         "cpus = 16": f"cpus = {answers.cpus}",
         'memory = "64GiB"': f'memory = "{answers.memory_gib}GiB"',
         "[profile.a100]": "[profile.gpu]",
@@ -80,11 +80,6 @@ def _values(answers: StarterAnswers) -> dict[str, str]:
         ),
         "node-[01-04]": f"{answers.prefix}[01-{answers.nodes:02}]",
     }
-
-
-def _quote(value: str) -> str:
-    """Return a text as TOML's basic string, whose escapes are JSON's."""
-    return json.dumps(value, ensure_ascii=False)
 
 
 def write(path: Path) -> None:

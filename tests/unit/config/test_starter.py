@@ -8,7 +8,9 @@ import pytest
 from vsphere_ml import shipped
 from vsphere_ml.config import starter
 from vsphere_ml.config.load import load, load_text
+from vsphere_ml.config.starter import StarterAnswers
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.report.file_choices import GpuChoice
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,3 +65,28 @@ def test_the_shipped_folders_are_found() -> None:
     assert (shipped.playbooks() / "README.md").is_file()
     with pytest.raises(FileNotFoundError, match="nonsense"):
         shipped.folder("nonsense")
+
+
+def test_names_that_read_like_another_blank_stay_as_they_are() -> None:
+    odd = {"cluster": "a100", "datastore": "vm-network", "template": 'say "train"', "network": "node-[01-04]"}
+    spec = load_text(
+        starter.fill_in(
+            StarterAnswers(
+                name="train",
+                vcenter={"lab": "default"},
+                datacenter="dc",
+                gpu=GpuChoice(kind="vgpu", profile="A100-40C"),
+                nic_model="ConnectX-6 Dx",
+                nic_network="cpus = 16",
+                prefix="node-",
+                nodes=2,
+                cpus=8,
+                memory_gib=32,
+                **odd,
+            )
+        )
+    )
+    assert (spec.location.cluster, spec.location.datastore, spec.source.template) == tuple(odd.values())[:3]
+    assert {(node.port_group, node.nic.port_group, node.cpus) for node in spec.nodes} == {
+        ("node-[01-04]", "cpus = 16", 8)
+    }

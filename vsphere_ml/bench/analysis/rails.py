@@ -48,7 +48,7 @@ class NicChannels:
 
 
 def node_rails(runs: Sequence[Run]) -> tuple[NodeRails, ...]:
-    """Return each node that was measured by several rails at once, with the median of such launches of each tool."""
+    """Return each node that was measured by several rails at once, with the median launch of each tool."""
     found: dict[tuple[str, str, bool], list[NodeRails]] = {}
     for run in runs:
         sent: dict[tuple[str, str, bool], list[LinkResult]] = {}

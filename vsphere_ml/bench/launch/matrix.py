@@ -184,7 +184,7 @@ def over_nccl(spec: BenchSpec, gpus: Sequence[int]) -> BenchSpec:
 
 
 def over_mpi(spec: BenchSpec, runtime: Runtime) -> BenchSpec:
-    """Return the wish with whose MPI it is and its version, an option of what goes over MPI: results differ."""
+    """Return the matrix with MPI's name and version as an option of what goes over MPI: results differ by them."""
     version = ".".join(map(str, runtime.mpi_version))
     return replace(spec, mpi=version if runtime.mpi == OPEN_MPI or not version else f"{runtime.mpi} {version}")
 

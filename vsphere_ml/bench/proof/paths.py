@@ -155,8 +155,8 @@ def proof(
 def of_import(asked: Transport, went: Sequence[Path], nodes: JobNodes, log: str) -> Proof | None:
     """Return whether another tool's log shows what a person says it was.
 
-    None on one node, and where the log tells neither a channel of a network nor that there was no RDMA. That TCP is no
-    RDMA nobody says: it is what is taken where nothing is said.
+    None on one node, for TCP, which is assumed where a log says nothing, and where the log has neither a channel of a
+    network nor a line that there was no RDMA.
     """
     between = [each for each in nodes.find_crossing(went) if each.carrier.startswith(NET)]
     if not asked.spec.rdma or nodes.count < 2:  # noqa: PLR2004 - nobody to talk to

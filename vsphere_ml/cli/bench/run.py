@@ -20,35 +20,15 @@ def run(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: BenchOpt
     Example: `vsml bench cluster.toml --workload train --workload allreduce --nodes 1-4`
     """
     from vsphere_ml.cli.views.bench import run as view
-    from vsphere_ml.cli.views.progress.apply_progress import show_apply_progress
-    from vsphere_ml.cli.views.progress.bench_progress import show_bench_progress as following_bench
-    from vsphere_ml.cli.wiring import guest_wiring, site_wiring
+    from vsphere_ml.cli.wiring.bench_wiring import open_benchmark
     from vsphere_ml.config.load import load
-    from vsphere_ml.flows.bench.series import Benchmark, bench
+    from vsphere_ml.flows.bench.series import bench
 
     given.check()
     spec = load(file)
     settings = launch_settings(given, spec)
     asked = bench_spec(given, spec, len(only) if only else len(spec.nodes))
-    clock = site_wiring.SystemClock()
-    with (
-        site_wiring.vcenter(spec.vcenter, terminal) as vcenter,
-        show_apply_progress(terminal.err) as notify,
-        following_bench(terminal.err) as notify_bench,
-    ):
-        done = bench(
-            Benchmark(
-                spec=spec,
-                vcenter=vcenter,
-                guests=guest_wiring.guests(spec, clock),
-                bench_spec=asked,
-                settings=settings,
-                folder=given.settings.into or RECORDS / f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}",
-                notify=notify,
-                notify_bench=notify_bench,
-                clock=clock,
-                only=only or (),
-                playbooks=guest_wiring.read_playbooks(spec),
-            )
-        )
+    folder = given.settings.into or RECORDS / f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}"
+    with open_benchmark(terminal, spec, asked, settings, folder=folder, only=only or ()) as benchmark:
+        done = bench(benchmark)
     return view.answer(done)

@@ -50,6 +50,26 @@ class Gradients(StrEnum):
     FP16 = "fp16"
 
 
+# What benchmarks of all kinds are started with.
+Interface = Annotated[str, typer.Option(metavar="NAME", help="The interface that ranks talk over.")]
+LinkGbit = Annotated[
+    float | None,
+    typer.Option(
+        "--link-gbit",
+        min=0.001,
+        metavar="GBIT",
+        help="Line rate of the nodes' NICs, where the guests do not report it.",
+    ),
+]
+LaunchLimit = Annotated[
+    float, typer.Option("--max-time", min=10, metavar="SECONDS", help="End a launch after this long.")
+]
+ResultsFolder = Annotated[
+    Path | None,
+    typer.Option("--results", metavar="FOLDER", help="Results folder; an interrupted benchmark in it is resumed."),
+]
+
+
 @option_group
 class MatrixOptions:
     """What is measured: everything is crossed with everything."""
@@ -230,27 +250,14 @@ class SettingOptions:
             "--env", metavar="NAME=VALUE", help="Environment variable for every rank. It is recorded: never a secret."
         ),
     ] = None
-    interface: Annotated[str, typer.Option(metavar="NAME", help="The interface that ranks talk over.")] = ""
+    interface: Interface = ""
     rail: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="An interface that `--workload link` uses too, all at once; several times."),
     ] = None
-    link_gbit: Annotated[
-        float | None,
-        typer.Option(
-            "--link-gbit",
-            min=0.001,
-            metavar="GBIT",
-            help="Line rate of the nodes' NICs, where the guests do not report it.",
-        ),
-    ] = None
-    limit: Annotated[
-        float, typer.Option("--max-time", min=10, metavar="SECONDS", help="End a launch after this long.")
-    ] = 3600.0
-    into: Annotated[
-        Path | None,
-        typer.Option("--results", metavar="FOLDER", help="Results folder; an interrupted benchmark in it is resumed."),
-    ] = None
+    link_gbit: LinkGbit = None
+    limit: LaunchLimit = 3600.0
+    into: ResultsFolder = None
 
 
 @option_group

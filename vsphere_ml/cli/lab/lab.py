@@ -41,7 +41,7 @@ def start_lab(
     """Start a lab vCenter; build it first when its sources changed. Once is enough: it goes on running.
 
     With `--kubernetes` a real API server with Kubeflow's MPI operator is started too, without nodes: what it refuses, a
-    cluster refuses. Its first build takes about fifteen minutes of two cores.
+    cluster refuses. Its first build takes some ten minutes of CPU time.
 
     With the folder of a site record (`vsml doctor --record`) it answers the reads that were recorded, and nothing else.
 

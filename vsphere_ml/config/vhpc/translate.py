@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from vsphere_ml.config.document import toml_value
 from vsphere_ml.config.fields import clip
 from vsphere_ml.config.mistakes import invalid_file
 from vsphere_ml.config.vhpc import ini, site
@@ -166,9 +166,4 @@ def _table(header: str, values: Mapping[str, object]) -> Iterator[str]:
     yield from ("", header)
     dotted = header != "[nodes.hosts]"
     for key, value in values.items():
-        yield f"{key if dotted else _toml(key)} = {_toml(value)}"
-
-
-def _toml(value: object) -> str:
-    """Return a value as TOML writes it: its basic strings are those of JSON, but for a raw DEL."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        yield f"{key if dotted else toml_value(key)} = {toml_value(value)}"

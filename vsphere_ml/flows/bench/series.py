@@ -84,7 +84,7 @@ class Benchmark:
     clock: Clock
     only: Collection[str] = ()
     playbooks: Sequence[Playbook] = ()
-    factor: Factor | None = None  # the state of hosts and VMs that launches are told apart by
+    factor: Factor | None = None  # the state of hosts and VMs by which launches differ
 
 
 def bench(asked: Benchmark, open_session: Callable[[Benchmark], BenchSession] | None = None) -> Benchmarked:

@@ -1,7 +1,7 @@
 """Starts and stops the lab's Kubernetes: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, mpi-operator.
 
-They listen on loopback and on sockets in a folder of their owner's. The first start builds them, for ten to twenty
-minutes on two cores; each later one takes half a minute at most.
+They listen on loopback and on sockets in a folder of their owner's. The first start builds them, in some ten minutes of
+CPU time.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ SOURCES = Path(__file__).parent
 # Without its version the API server calls itself v0.0.0, and clients hold that against their own.
 _VERSION = "-X k8s.io/component-base/version.gitVersion=v1.36.2"
 KUBERNETES = build.Program(
-    "vsml-lab-kubernetes", SOURCES / "controlplane", ".", "nine CPU minutes", f"-s -w {_VERSION}"
+    "vsml-lab-kubernetes", SOURCES / "controlplane", ".", "seven minutes of CPU time", f"-s -w {_VERSION}"
 )
 MPI_OPERATOR = "github.com/kubeflow/mpi-operator"
-OPERATOR = build.Program("mpi-operator", SOURCES / "operator", f"{MPI_OPERATOR}/cmd/mpi-operator", "five CPU minutes")
+OPERATOR = build.Program(
+    "mpi-operator", SOURCES / "operator", f"{MPI_OPERATOR}/cmd/mpi-operator", "four minutes of CPU time"
+)
 MANIFESTS = "deploy/v2beta1/mpi-operator.yaml"  # of the operator's module: namespace, CRD, and roles
 START_DEADLINE_S = 240.0
 LOG_LINES = 10

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vsphere_ml.bench.network.regimes import Regime
 from vsphere_ml.cli.bench.records.record import RECORDS
+from vsphere_ml.cli.bench.run_options import Interface, LaunchLimit, LinkGbit, ResultsFolder
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, OnlyNodes, command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 
@@ -54,23 +54,10 @@ class RegimeLaunchOptions:
     """How launches are made, and where the record goes."""
 
     repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Launches per regime and number of nodes.")] = 3
-    interface: Annotated[str, typer.Option(metavar="NAME", help="The interface that workers talk over.")] = ""
-    link_gbit: Annotated[
-        float | None,
-        typer.Option(
-            "--link-gbit",
-            min=0.001,
-            metavar="GBIT",
-            help="Line rate of the nodes' NICs, where the guests do not report it.",
-        ),
-    ] = None
-    limit: Annotated[
-        float, typer.Option("--max-time", min=10, metavar="SECONDS", help="End a launch after this long.")
-    ] = 3600.0
-    into: Annotated[
-        Path | None,
-        typer.Option("--results", metavar="FOLDER", help="Results folder; an interrupted benchmark in it is resumed."),
-    ] = None
+    interface: Interface = ""
+    link_gbit: LinkGbit = None
+    limit: LaunchLimit = 3600.0
+    into: ResultsFolder = None
 
 
 @command
@@ -90,36 +77,16 @@ def regimes(
     Example: `vsml bench regimes cluster.toml --nodes 2-4 --regime ring --regime sync`
     """
     from vsphere_ml.cli.views.bench import run as view
-    from vsphere_ml.cli.views.progress.apply_progress import show_apply_progress
-    from vsphere_ml.cli.views.progress.bench_progress import show_bench_progress
-    from vsphere_ml.cli.wiring import guest_wiring, site_wiring
+    from vsphere_ml.cli.wiring.bench_wiring import open_benchmark
     from vsphere_ml.config.load import load
-    from vsphere_ml.flows.bench.series import Benchmark, bench
+    from vsphere_ml.flows.bench.series import bench
 
     spec = load(file)
     asked = bench_spec(given, how, len(only) if only else len(spec.nodes))
     settings = launch_settings(how, spec)
-    clock = site_wiring.SystemClock()
-    with (
-        site_wiring.vcenter(spec.vcenter, terminal) as vcenter,
-        show_apply_progress(terminal.err) as notify,
-        show_bench_progress(terminal.err) as notify_bench,
-    ):
-        done = bench(
-            Benchmark(
-                spec=spec,
-                vcenter=vcenter,
-                guests=guest_wiring.guests(spec, clock),
-                bench_spec=asked,
-                settings=settings,
-                folder=how.into or RECORDS / f"regimes-{datetime.now(UTC):%Y-%m-%dT%H%M%S}",
-                notify=notify,
-                notify_bench=notify_bench,
-                clock=clock,
-                only=only or (),
-                playbooks=guest_wiring.read_playbooks(spec),
-            )
-        )
+    folder = how.into or RECORDS / f"regimes-{datetime.now(UTC):%Y-%m-%dT%H%M%S}"
+    with open_benchmark(terminal, spec, asked, settings, folder=folder, only=only or ()) as benchmark:
+        done = bench(benchmark)
     return view.answer(done)
 
 

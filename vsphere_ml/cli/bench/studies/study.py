@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.studies.study_design import StudyDesign
     from vsphere_ml.core.model.spec import ClusterSpec
 
-MOST_NODES = 4  # where nobody says how many
-
-
+MOST_NODES = 4  # where `--nodes` is left out
 Name = Annotated[StudyName, typer.Argument(metavar="STUDY", help="What is compared.")]
 
 
@@ -41,42 +39,23 @@ def study(
 
     Example: `vsml bench study pvrdma cluster.toml --nodes 1-4`
     """
+    from dataclasses import replace
+
     from vsphere_ml.bench.studies import STUDIES, documents
     from vsphere_ml.cli.bench.files import write
     from vsphere_ml.cli.bench.run_options import launch_settings
     from vsphere_ml.cli.views.bench.studies import side_by_side as view
-    from vsphere_ml.cli.views.progress.apply_progress import show_apply_progress
-    from vsphere_ml.cli.views.progress.bench_progress import show_bench_progress
-    from vsphere_ml.cli.wiring import guest_wiring, site_wiring
+    from vsphere_ml.cli.wiring.bench_wiring import open_benchmark
     from vsphere_ml.config.load import load
-    from vsphere_ml.flows.bench.series import Benchmark
     from vsphere_ml.flows.bench.study import run_study
 
     given.check()
     spec, design = load(file), STUDIES[name]
     asked = study_spec(given, spec, design, len(only) if only else len(spec.nodes))
     settings = launch_settings(given, spec)
-    clock = site_wiring.SystemClock()
-    with (
-        site_wiring.vcenter(spec.vcenter, terminal) as vcenter,
-        show_apply_progress(terminal.err) as notify,
-        show_bench_progress(terminal.err) as notify_bench,
-    ):
-        benchmark = Benchmark(
-            spec=spec,
-            vcenter=vcenter,
-            guests=guest_wiring.guests(spec, clock),
-            bench_spec=asked,
-            settings=settings,
-            folder=given.settings.into or RECORDS / f"study-{name}-{spec.name}",
-            notify=notify,
-            notify_bench=notify_bench,
-            clock=clock,
-            only=only or (),
-            playbooks=guest_wiring.read_playbooks(spec),
-            factor=design.factor,
-        )
-        done = run_study(benchmark, design)
+    folder = given.settings.into or RECORDS / f"study-{name}-{spec.name}"
+    with open_benchmark(terminal, spec, asked, settings, folder=folder, only=only or ()) as benchmark:
+        done = run_study(replace(benchmark, factor=design.factor), design)
     for wanted, text in ((html, documents.page), (markdown, documents.markdown)):
         if wanted is not None:
             write(wanted, text(done.result))

@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -58,6 +59,8 @@ type Ready struct {
 
 // serve starts all parts, applies the operator's manifests, and ends with the first part that ends, or by SIGTERM.
 func serve(arguments []string) error {
+	// The kernel ends a child with its parent's thread (PR_SET_PDEATHSIG, prctl(2)), and Go may end an idle one.
+	runtime.LockOSThread()
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	folder := flags.String("state", "", "the folder for keys, data, logs and the kubeconfig")
 	operator := flags.String("operator", "", "mpi-operator's program; none when empty")
