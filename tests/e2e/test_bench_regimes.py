@@ -85,5 +85,5 @@ def test_what_one_node_cannot_do_is_a_reason_and_the_others_are_measured(cluster
     assert {each["code"] for each in ended.document["errors"]} == {"bench.regime-nodes"}
     outcomes = {run["configuration"]["options"]["regime"]: run["outcome"] for run in ended.document["data"]["runs"]}
     assert outcomes == dict.fromkeys(("single", "local-server", "local-allreduce"), "complete") | dict.fromkeys(
-        BETWEEN, "failed"
+        BETWEEN, "refused"
     )
