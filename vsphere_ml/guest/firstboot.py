@@ -82,7 +82,7 @@ def _metadata(node: NodeSpec, cluster: ClusterSpec) -> str:
     values = {
         "name": node.name,
         "instance": f"{cluster.name}-{node.name}",
-        "mac": MANAGEMENT_MAC if node.nic.kind.traits.paravirtual else "",
+        "mac": MANAGEMENT_MAC if node.nic.kind.spec.paravirtual else "",
         "address": node.address.address if node.address else None,
         "gateway": node.address.gateway if node.address else None,
         "dns": node.address.dns if node.address else (),

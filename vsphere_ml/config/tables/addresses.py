@@ -47,14 +47,14 @@ def of_roce(composed: Composed, names: list[str], wanted: int, mistakes: Mistake
         return {}
     count: int = composed.get("nic", "count", default=1)
     place = composed.place("nic", "address")
-    if not composed.get("nic", "kind", default=NicKind.AUTO).traits.exists:
+    if not composed.get("nic", "kind", default=NicKind.AUTO).spec.exists:
         mistakes.add(place, "is for a fast NIC, and nic.kind is `none`")
     if any(":" in each for each in addresses):
         mistakes.add(place, "must be IPv4: RoCE's GIDs are found by it", 'nic.address = "192.168.10.[11-26]/24"')
     if wanted and len(addresses) != wanted * count:
         each = f" of {count} NICs each" if count > 1 else ""
         mistakes.add(place, f"{_count(len(addresses), 'address')} for {_count(wanted, 'node')}{each}")
-    if count > 1 and composed.get("nic", "kind", default=NicKind.AUTO).traits.only_physical:
+    if count > 1 and composed.get("nic", "kind", default=NicKind.AUTO).spec.only_physical:
         mistakes.add(
             place, "vCenter reports no MAC of passthrough ports, so several cannot be distinguished in the guest"
         )

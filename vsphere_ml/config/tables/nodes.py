@@ -120,7 +120,7 @@ class NodeNames:
         """Return whether a block has all that its nodes need; what it lacks is told, unless its cause is."""
         which = (
             "gpu",
-            "device" if composed.get("gpu", "kind", default=GpuKind.VGPU).traits.is_passthrough else "profile",
+            "device" if composed.get("gpu", "kind", default=GpuKind.VGPU).spec.is_passthrough else "profile",
         )
         missing = [path for path in (*_NEEDED[:2], which, *_NEEDED[2:]) if path not in composed.keys]
         for path in missing:
@@ -175,7 +175,7 @@ class NodeNames:
         elif (why := gpu.nic_refusal(asked, nic)) is not None:
             self.mistakes.add(composed.place("nic", "kind"), why)
 
-        if (meant := adapters.suggest_model(nic.model)) and nic.kind.traits.exists:
+        if (meant := adapters.suggest_model(nic.model)) and nic.kind.spec.exists:
             text = f"`{clip(nic.model)}` is the name of no adapter; did you mean {meant}?"
             self.mistakes.add(composed.place("nic", "model"), text)
             return False

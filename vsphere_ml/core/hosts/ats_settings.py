@@ -162,7 +162,7 @@ def _of_nobody(spec: ClusterSpec, host: Host) -> HostSettings:
 
     Passthrough is left alone, since nobody can tell which port the host itself needs.
     """
-    by_function = any(node.nic.is_function and not node.nic.kind.traits.only_physical for node in spec.nodes)
+    by_function = any(node.nic.is_function and not node.nic.kind.spec.only_physical for node in spec.nodes)
     count = max(1, len(host.gpus)) if by_function else 0
     return HostSettings(
         ref=host.ref,

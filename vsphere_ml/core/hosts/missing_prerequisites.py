@@ -124,9 +124,9 @@ def _may_need_setup(host: Host, asked: NodeRequirements) -> bool:
     else:
         sliced = asked.gpu.mig_slices is not None
         gpus = any(gpu.graphics_type != SHARED_DIRECT or (sliced and gpu.vgpu_mode != MIG) for gpu in host.gpus)
-    if asked.nic.traits.paravirtual:
+    if asked.nic.spec.paravirtual:
         return gpus or host.pvrdma is None or not (host.pvrdma.vmknic and host.pvrdma.firewall)
-    if asked.nic.traits.only_physical:
+    if asked.nic.spec.only_physical:
         return gpus or any(not nic.passthrough for nic in host.nics)
     few = any(nic.most_vfs > nic.vfs and len(nic.vf_holders) >= nic.vfs for nic in host.nics)
     return gpus or few or bool(_without_sriov(host))

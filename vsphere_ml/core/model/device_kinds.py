@@ -1,13 +1,13 @@
 """By which kinds of devices a VM can be given GPUs and fast NICs: a member for each, with what is to be known of it.
 
-Everybody else asks for a kind's traits and compares it with none, so that the next one is added here.
+Everybody else asks for a kind's spec and compares it with none, so that the next one is added here.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Self
+
+from vsphere_ml.core.spec_enum import SpecEnum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,17 +20,10 @@ class GpuTraits:
     dynamic: bool = False  # which ones the host decides at power-on
 
 
-class GpuKind(StrEnum):
+class GpuKind(SpecEnum):
     """Ways to give a VM a GPU."""
 
-    traits: GpuTraits
-
-    def __new__(cls, name: str, *traits: GpuTraits) -> Self:
-        """Return the member of this name in files."""
-        made = str.__new__(cls, name)
-        made._value_ = name
-        (made.traits,) = traits
-        return made
+    spec: GpuTraits
 
     VGPU = "vgpu", GpuTraits()
     MIG = "mig", GpuTraits(mig=True)
@@ -68,17 +61,10 @@ class NicTraits:
         return self.physical and not self.virtual
 
 
-class NicKind(StrEnum):
+class NicKind(SpecEnum):
     """Ways to give a VM a fast NIC. AUTO is the device group where one fits, else our own pairing."""
 
-    traits: NicTraits
-
-    def __new__(cls, name: str, *traits: NicTraits) -> Self:
-        """Return the member of this name in files."""
-        made = str.__new__(cls, name)
-        made._value_ = name
-        (made.traits,) = traits
-        return made
+    spec: NicTraits
 
     AUTO = "auto", NicTraits(group=True, virtual=True, physical=True)
     DEVICE_GROUP = "device-group", NicTraits(group=True)

@@ -87,7 +87,7 @@ class GpuRequest:
     @property
     def is_passthrough(self) -> bool:
         """Whether GPUs are handed through whole, by DirectPath."""
-        return self.kind.traits.is_passthrough
+        return self.kind.spec.is_passthrough
 
     def __str__(self) -> str:
         return self.device if self.is_passthrough else self.profile
@@ -105,7 +105,7 @@ class NicRequest:
     @property
     def is_function(self) -> bool:
         """Whether a PCI function of an adapter is asked for."""
-        return self.kind.traits.function
+        return self.kind.spec.function
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,15 +92,15 @@ def refusal(asked: GpuRequest) -> str | None:
 
 def nic_refusal(asked: GpuRequest, nic: NicRequest) -> str | None:
     """Return why GPUs and a NIC of these kinds never go together, in words for a person, or None."""
-    if nic.count > 1 and not nic.kind.traits.function:
+    if nic.count > 1 and not nic.kind.spec.function:
         return f"nic.count is of functions of adapters, and nic.kind is `{nic.kind}`"
-    if nic.count > 1 and nic.kind.traits.only_group:
+    if nic.count > 1 and nic.kind.spec.only_group:
         return "a device group has one NIC; leave nic.kind out, and vsml pairs several with the GPUs"
-    if asked.kind.traits.linked and nic.kind.traits.only_group:
+    if asked.kind.spec.linked and nic.kind.spec.only_group:
         return "a device group of GPUs joined by NVLink has no NIC; leave nic.kind out, and vsml pairs one with it"
-    if asked.is_passthrough and nic.kind.traits.only_group:
+    if asked.is_passthrough and nic.kind.spec.only_group:
         return "vSphere's device groups with a NIC are of vGPUs; leave nic.kind out, and vsml pairs one with it"
-    if asked.kind.traits.mig and nic.kind.traits.only_group:
+    if asked.kind.spec.mig and nic.kind.spec.only_group:
         return "vSphere's device groups are of whole GPUs, not of MIG profiles; leave nic.kind out"
     return None
 

@@ -68,7 +68,7 @@ def requirements_of(node: NodeSpec, resolved: ResolvedSite, *, existing: bool = 
     _check_buildable(node)
     network = resolved.networks[node.port_group]
     fast = resolved.networks.get(node.nic.port_group or "", network)
-    if node.nic.kind.traits.paravirtual and fast.switch is None:
+    if node.nic.kind.spec.paravirtual and fast.switch is None:
         raise _no_switch(node.name, fast)
     source_version = 0 if existing else resolved.source.hardware_version
     return NodeRequirements(
@@ -115,7 +115,7 @@ def refuse_many_switches(requirements: Mapping[str, NodeRequirements]) -> None:
     switches = {
         asked.nic_network.switch: f"{node} by port group {asked.nic_network.name}"
         for node, asked in requirements.items()
-        if asked.nic.traits.paravirtual
+        if asked.nic.spec.paravirtual
     }
     if len(switches) > 1:
         raise NotPossible(

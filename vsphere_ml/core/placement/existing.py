@@ -96,7 +96,7 @@ def _keep_pairing(requirements: NodeRequirements, hold: AttachedNic) -> NodeRequ
 
 def _with_own_gpus(capacity: HostCapacity, requirements: NodeRequirements, vm: Vm) -> NodeRequirements:
     """Return the wish limited to the whole GPUs a VM has by fixed DirectPath, when they are as many as it wants."""
-    if not isinstance(requirements.gpu, PassthroughGpu) or requirements.kind.traits.dynamic or vm.settings is None:
+    if not isinstance(requirements.gpu, PassthroughGpu) or requirements.kind.spec.dynamic or vm.settings is None:
         return requirements
     there = {gpu.address for gpu in passthrough.matching_gpus(capacity.host, requirements.gpu)}
     devices = (device for device in vm.settings.devices if isinstance(device, PciFunctionDevice) and not device.allowed)
@@ -114,11 +114,11 @@ def attached_nic(capacity: HostCapacity, requirements: NodeRequirements, vm: Vm)
         return AttachedNic(pairing=None)
     numa_node = bound_numa_node(vm.settings)
     group = _group(capacity, requirements, vm.settings)
-    if group is not None and not requirements.kind.traits.linked:
+    if group is not None and not requirements.kind.spec.linked:
         return AttachedNic(pairing=Pairing.DEVICE_GROUP, group=group, nic_by=nic_kind(group), numa_node=numa_node)
-    if group is None and requirements.kind.traits.linked:
+    if group is None and requirements.kind.spec.linked:
         return AttachedNic(pairing=None, numa_node=numa_node)
-    if not requirements.nic.traits.function:
+    if not requirements.nic.spec.function:
         return AttachedNic(pairing=Pairing.NVLINK if group else Pairing.GPU_ONLY, group=group, numa_node=numa_node)
     methods = [
         (nic.address, by) for nic in capacity.host.nics if (by := _function(nic, requirements, vm.settings)) is not None
@@ -210,8 +210,8 @@ def _distance(option: NodeCandidate, hold: AttachedNic) -> tuple[bool, bool, boo
 
 
 def _group(capacity: HostCapacity, requirements: NodeRequirements, settings: VmSettings) -> DeviceGroup | None:
-    fits = link_fits if requirements.kind.traits.linked else group_fits
-    if not requirements.kind.traits.linked and not requirements.nic.traits.group:
+    fits = link_fits if requirements.kind.spec.linked else group_fits
+    if not requirements.kind.spec.linked and not requirements.nic.spec.group:
         return None
     names = {instance.name for instance in settings.groups}
     return next((group for group in capacity.host.groups if group.name in names and fits(group, requirements)), None)
@@ -226,9 +226,9 @@ def _function(nic: NicPort, requirements: NodeRequirements, settings: VmSettings
             continue
         match device:
             case EthernetCard(physical_function=address) if address == nic.address:
-                return ComponentKind.SRIOV if requirements.nic.traits.virtual else None
+                return ComponentKind.SRIOV if requirements.nic.spec.virtual else None
             case PciFunctionDevice(address=address) if address == nic.address:
-                return ComponentKind.PASSTHROUGH if requirements.nic.traits.physical else None
+                return ComponentKind.PASSTHROUGH if requirements.nic.spec.physical else None
             case _:
                 pass
     return None
@@ -251,7 +251,7 @@ def _is_requested(requirements: NodeRequirements, device: VmDevice) -> bool:
         case VgpuDevice():
             return is_profile(requirements.gpu, device.profile)
         case PciFunctionDevice() if isinstance(requirements.gpu, PassthroughGpu):
-            if requirements.kind.traits.dynamic:
+            if requirements.kind.spec.dynamic:
                 return (
                     requirements.gpu.vendor,
                     requirements.gpu.device,

@@ -162,7 +162,7 @@ class _Search:
         """Return the networks by the names the spec uses; a distributed switch's name may stand before a slash."""
         wanted = {node.port_group: f"nodes.{node.name}.network.port_group" for node in reversed(spec.nodes)}
         for node in reversed(spec.nodes):
-            if node.nic.port_group is not None and node.nic.kind.traits.exists:
+            if node.nic.port_group is not None and node.nic.kind.spec.exists:
                 wanted[node.nic.port_group] = f"nodes.{node.name}.nic.port_group"
 
         def path(network: Network) -> str:

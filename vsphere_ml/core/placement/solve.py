@@ -149,7 +149,7 @@ def _notes(spec: ClusterSpec, resolved: ResolvedSite, table: PlacementState) -> 
             answers.setdefault(words, []).append(node.name)
         if unused := _unused_port_group(node, option):
             answers.setdefault(unused, []).append(node.name)
-        if table.requirements[node.name].nic.traits.paravirtual:
+        if table.requirements[node.name].nic.spec.paravirtual:
             answers.setdefault(_PVRDMA_NOTE, []).append(node.name)
     for words, nodes in answers.items():
         yield f"{', '.join(nodes)}: {words}"

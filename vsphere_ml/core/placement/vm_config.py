@@ -110,7 +110,7 @@ def _extra_config(
 
 def _devices(requirements: NodeRequirements, option: NodeCandidate, host: Host) -> Iterator[WantedDevice]:
     yield WantNic(network=requirements.network.ref, network_name=requirements.network.name)
-    if requirements.nic.traits.paravirtual:
+    if requirements.nic.spec.paravirtual:
         yield WantPvrdma(network=requirements.nic_network.ref, network_name=requirements.nic_network.name)
     if option.group is not None:
         yield WantGroup(
@@ -119,7 +119,7 @@ def _devices(requirements: NodeRequirements, option: NodeCandidate, host: Host) 
     elif isinstance(requirements.gpu, ProfileName):
         for _ in range(requirements.gpus):
             yield WantVgpu(profile=gpu_name(requirements, host))
-    elif requirements.kind.traits.dynamic:
+    elif requirements.kind.spec.dynamic:
         for _ in range(requirements.gpus):
             yield WantDynamic(
                 vendor=requirements.gpu.vendor, device=requirements.gpu.device, label=requirements.gpu.label

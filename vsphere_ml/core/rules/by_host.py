@@ -21,9 +21,9 @@ _MOST_GPUS = 4  # of a server in which dynamic DirectPath gives a VM several
 
 
 def many_functions(host: Host, requirements: NodeRequirements) -> Iterator[Reason]:
-    if not requirements.kind.traits.is_passthrough:
+    if not requirements.kind.spec.is_passthrough:
         return
-    wanted = requirements.gpus + (requirements.nics if requirements.nic.traits.function else 0)
+    wanted = requirements.gpus + (requirements.nics if requirements.nic.spec.function else 0)
     most = next((most for since, most in _FUNCTIONS if numbers(host.version) >= since), 0)
     if wanted > most:
         yield Reason(RejectReason.GPU, f"ESXi {host.version} gives a VM {most} PCI functions at most, {wanted} needed")
@@ -31,7 +31,7 @@ def many_functions(host: Host, requirements: NodeRequirements) -> Iterator[Reaso
 
 def old_for_nvswitch(host: Host, requirements: NodeRequirements) -> Iterator[Reason]:
     board = requirements.board
-    if not requirements.kind.traits.linked or requirements.gpus <= _PAIR or board is None:
+    if not requirements.kind.spec.linked or requirements.gpus <= _PAIR or board is None:
         return
     since, name = _NVSWITCH.get(board.code[0], ((0,), ""))
     if numbers(host.version) < since:
@@ -39,7 +39,7 @@ def old_for_nvswitch(host: Host, requirements: NodeRequirements) -> Iterator[Rea
 
 
 def many_by_dynamic(host: Host, requirements: NodeRequirements) -> Iterator[Reason]:
-    if requirements.kind.traits.dynamic and requirements.gpus > 1 and len(host.passthrough_gpus) > _MOST_GPUS:
+    if requirements.kind.spec.dynamic and requirements.gpus > 1 and len(host.passthrough_gpus) > _MOST_GPUS:
         yield Reason(
             RejectReason.GPU,
             f"has {len(host.passthrough_gpus)} GPUs, and in a server of more than {_MOST_GPUS} a VM gets several "

@@ -25,12 +25,12 @@ def check_guest_width(guest: str, node: NodeSpec) -> Iterator[Words]:
 
 
 def no_linux_for_link(guest: str, node: NodeSpec) -> Iterator[Words]:
-    if node.gpu.kind.traits.linked and node.gpu.count <= _PAIR and _NO_LINUX.match(guest):
+    if node.gpu.kind.spec.linked and node.gpu.count <= _PAIR and _NO_LINUX.match(guest):
         yield Words(f"its guest is {guest}, and NVLink joins vGPUs in Linux only")
 
 
 def no_linux_for_switch(guest: str, node: NodeSpec) -> Iterator[Words]:
-    if node.gpu.kind.traits.linked and node.gpu.count > _PAIR and _NO_LINUX.match(guest):
+    if node.gpu.kind.spec.linked and node.gpu.count > _PAIR and _NO_LINUX.match(guest):
         yield Words(f"its guest is {guest}, and an NVSwitch joins vGPUs in Linux only")
 
 
@@ -40,5 +40,5 @@ def no_linux_for_gpudirect(guest: str, node: NodeSpec) -> Iterator[Words]:
 
 
 def no_linux_for_pvrdma(guest: str, node: NodeSpec) -> Iterator[Words]:
-    if node.nic.kind.traits.paravirtual and (_NO_LINUX.match(guest) or not _WIDE.search(guest)):
+    if node.nic.kind.spec.paravirtual and (_NO_LINUX.match(guest) or not _WIDE.search(guest)):
         yield Words(f"its guest is {guest}, and PVRDMA is for 64-bit Linux")

@@ -33,7 +33,7 @@ _LIMITS = {
 
 
 def hardware_of_groups(node: NodeSpec) -> Iterator[Words]:
-    groups = node.gpu.kind.traits.linked or node.nic.kind.traits.only_group
+    groups = node.gpu.kind.spec.linked or node.nic.kind.spec.only_group
     if groups and node.hardware_version is not None and node.hardware_version < DEVICE_GROUPS_HARDWARE:
         text = f"device groups need virtual hardware {DEVICE_GROUPS_HARDWARE}, and {node.hardware_version} is asked for"
         yield Words(text, ("hardware_version",))
@@ -55,7 +55,7 @@ def unknown_profile(node: NodeSpec) -> Iterator[Words]:
 
 
 def peer_to_peer(node: NodeSpec) -> Iterator[Words]:
-    if node.gpu.count > 1 and not (node.gpu.kind.traits.is_passthrough or node.gpu.kind.traits.linked):
+    if node.gpu.count > 1 and not (node.gpu.kind.spec.is_passthrough or node.gpu.kind.spec.linked):
         yield Words(f"its {node.gpu.count} vGPUs exchange data through the VM's memory, not with each other")
 
 
@@ -74,7 +74,7 @@ def bridged_pairs(node: NodeSpec) -> Iterator[Words]:
 
 
 def unified_memory(node: NodeSpec) -> Iterator[Words]:
-    if node.gpu.kind.traits.linked and "enable_uvm" in _enabled_keys(node):
+    if node.gpu.kind.spec.linked and "enable_uvm" in _enabled_keys(node):
         yield Words("unified memory is on, and takes NVLink away between the GPUs of a VM", ("extra_config",))
 
 
@@ -120,7 +120,7 @@ def no_gpudirect(node: NodeSpec) -> Iterator[Words]:
 
 def link_unused(node: NodeSpec) -> Iterator[Words]:
     profile = _profile(node)
-    if profile is None or node.gpu.kind.traits.linked or profile.board not in catalogue.NVLINK:
+    if profile is None or node.gpu.kind.spec.linked or profile.board not in catalogue.NVLINK:
         return
     if node.gpu.count > 1 and not profile.is_full:  # of one GPU nobody expects a link
         yield Words("its GPUs are given in parts, so their NVLink, where they have one, carries nothing")
@@ -129,7 +129,7 @@ def link_unused(node: NodeSpec) -> Iterator[Words]:
 def no_migration(node: NodeSpec) -> Iterator[Words]:
     if node.gpu.kind in _LIMITS:
         yield Words(_LIMITS[node.gpu.kind], ("gpu", "kind"))
-    elif node.nic.kind.traits.function and not node.nic.kind.traits.group:
+    elif node.nic.kind.spec.function and not node.nic.kind.spec.group:
         yield Words(f"its NIC is {node.nic.kind}: no vMotion, no snapshot", ("nic", "kind"))
 
 

@@ -32,5 +32,5 @@ def _guest(node: NodeSpec, address: str | None) -> InventoryGuest:
     values: dict[str, str | int] = {"vsml_gpu": gpu, "vsml_gpu_kind": node.gpu.kind.value, "vsml_gpus": node.gpu.count}
     if node.roce_address is not None:
         values["vsml_roce_address"] = ",".join((node.roce_address, *node.more_roce_addresses))
-    fast = ("fast_nic",) if node.nic.kind.traits.exists else ()
+    fast = ("fast_nic",) if node.nic.kind.spec.exists else ()
     return InventoryGuest(name=node.name, address=address, groups=(f"gpu_{gpu}", *fast), values=values)

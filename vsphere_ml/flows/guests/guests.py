@@ -111,7 +111,7 @@ def facts(spec: ClusterSpec, found: GuestTargets, guests: Guests, given: StepInp
             peers=peers,
             gpus=node.gpu.count,
             profile=node.gpu.profile,
-            linked=node.gpu.kind.traits.linked,
+            linked=node.gpu.kind.spec.linked,
             nic=node.nic.kind,
             vgpu_manager=_manager(found, node.name),
             roce_mac=fast_macs(found.vms.get(node.name))[0],

@@ -34,7 +34,7 @@ def scope(spec: ClusterSpec) -> Scope:
         vms=frozenset({source, *(node.name for node in (*spec.nodes, *spec.left_out))}),
         direct_path=any(node.gpu.is_passthrough for node in spec.nodes),
         groups=any(map(_can_have_group, spec.nodes)),
-        pvrdma=any(node.nic.kind.traits.paravirtual for node in spec.nodes),
+        pvrdma=any(node.nic.kind.spec.paravirtual for node in spec.nodes),
         roce=spec.roce.of_hosts,
         port_groups=frozenset(
             name.rpartition("/")[2]
@@ -49,4 +49,4 @@ def scope(spec: ClusterSpec) -> Scope:
 
 def _can_have_group(node: NodeSpec) -> bool:
     """Return whether hosts' device groups matter to a node: one with a NIC, or GPUs that NVLink may join."""
-    return node.nic.kind.traits.group or node.gpu.kind.traits.linked or node.gpu.count > 1
+    return node.nic.kind.spec.group or node.gpu.kind.spec.linked or node.gpu.count > 1

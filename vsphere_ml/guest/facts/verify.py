@@ -69,10 +69,10 @@ def _facts_to_read(facts: GuestFacts, wanted: Wanted) -> Iterator[_Fact]:
         yield from _OF_VGPUS
     if facts.linked:
         yield _Fact("NVLink", nvidia_smi.TOPOLOGY, judge.nvlink)
-    if facts.gpus and facts.nic.traits.exists:
+    if facts.gpus and facts.nic.spec.exists:
         yield from _OF_BOTH
-    if facts.nic.traits.exists:
-        if not facts.nic.traits.paravirtual:  # no PCI function of a NIC is in the guest
+    if facts.nic.spec.exists:
+        if not facts.nic.spec.paravirtual:  # no PCI function of a NIC is in the guest
             yield _Fact("ATS", "lspci -d 15b3: -vvv | grep ATSCtl", judge.ats)
         yield _Fact("RDMA device", "ibv_devinfo", partial(judge.rdma_device, mtu=wanted.roce.mtu))
         for nic in rdma.each(facts):

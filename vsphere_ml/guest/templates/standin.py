@@ -27,7 +27,7 @@ def _facts(spec: ClusterSpec, node: NodeSpec, peers: tuple[Peer, ...]) -> GuestF
         peers=peers,
         gpus=node.gpu.count,
         profile=node.gpu.profile,
-        linked=node.gpu.kind.traits.linked,
+        linked=node.gpu.kind.spec.linked,
         nic=node.nic.kind,
         lab=spec.vcenter.lab is not None,
         values={**_VALUES, **spec.guest.settings},

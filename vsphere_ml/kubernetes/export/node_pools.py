@@ -158,15 +158,15 @@ def _nic_pci_ids(nic: NicRequest, values: SiteValues) -> tuple[int, int]:
     ids = find_nic_ids(nic.model)
     if ids is None:
         raise ValueError(nic.model)
-    return MELLANOX, ids.physical if nic.kind.traits.only_physical else ids.virtual
+    return MELLANOX, ids.physical if nic.kind.spec.only_physical else ids.virtual
 
 
 def _refuse_unsupported(node: NodeSpec) -> None:
-    if node.gpu.kind.traits.linked:
+    if node.gpu.kind.spec.linked:
         raise _no_field(node, f"GPUs joined by NVLink (gpu.kind = {node.gpu.kind})", "leave gpu.kind out")
-    if node.nic.kind.traits.only_group:
+    if node.nic.kind.spec.only_group:
         raise _no_field(node, "a vendor device group", 'nic.kind = "sriov"')
-    if node.nic.kind.traits.paravirtual:
+    if node.nic.kind.spec.paravirtual:
         raise _no_field(node, "a PVRDMA adapter", 'nic.kind = "sriov", or "none"')
 
 

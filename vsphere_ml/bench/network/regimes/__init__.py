@@ -5,8 +5,7 @@ Everybody else asks a regime for what it is, and compares it with none, so that 
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.network.regimes import (
     asynchronous,
@@ -18,23 +17,17 @@ from vsphere_ml.bench.network.regimes import (
     synchronous,
 )
 from vsphere_ml.bench.network.regimes.regime_spec import ExchangeShape
+from vsphere_ml.core.spec_enum import SpecEnum
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.model.record import Configuration
     from vsphere_ml.bench.network.regimes.regime_spec import RegimeSpec
 
 
-class Regime(StrEnum):
+class Regime(SpecEnum):
     """How gradients and model go between what computes and what updates."""
 
     spec: RegimeSpec
-
-    def __new__(cls, name: str, *special: RegimeSpec) -> Self:
-        """Return the member of this name in records and options, with what is special about it."""
-        made = str.__new__(cls, name)
-        made._value_ = name
-        (made.spec,) = special
-        return made
 
     SINGLE = "single", single.SPEC
     LOCAL_SERVER = "local-server", local_server.SPEC

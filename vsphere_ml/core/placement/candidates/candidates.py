@@ -106,7 +106,7 @@ def _pair_kinds(
     Placements by group and other placements never share a host: which GPU and NIC a group takes is vSphere's choice at
     power-on, and it may be those that the others count on.
     """
-    if requirements.kind.traits.linked:
+    if requirements.kind.spec.linked:
         yield from _nvlink_candidates(capacity, requirements, api_version)
         return
     sets = every_gpu_set if every else gpu_sets
@@ -114,17 +114,17 @@ def _pair_kinds(
     if not isinstance(group, Reason):
         grouped = list(_group_candidates(capacity, requirements, group, sets))
         usable = [each for each in grouped if _settles(capacity, requirements, each, lenient=lenient)]
-        if requirements.nic.traits.only_group or (usable and not every):
+        if requirements.nic.spec.only_group or (usable and not every):
             yield from usable or grouped
             return
         yield from usable
         group = _why_not(group, grouped, left=bool(usable))
-    if requirements.nic.traits.only_group:
+    if requirements.nic.spec.only_group:
         yield group
     elif capacity.grouped:
         alone = f"its nodes have device groups, and those share no host with other placements; {group.words}"
         yield Reason(RejectReason.NIC, alone, group.rule)
-    elif not requirements.nic.traits.function:
+    elif not requirements.nic.spec.function:
         for gpus in sets(capacity, requirements, None):
             yield NodeCandidate(pairing=Pairing.GPU_ONLY, gpus=gpus, locality=Locality.UNKNOWN, why=group.words)
     else:
@@ -152,8 +152,8 @@ def _nvlink_candidates(
         )
     elif not (sets := tuple(gpu_sets(capacity, requirements, None))):
         yield Reason(RejectReason.GPU, f"device group `{group.name}` is used up")
-    elif not requirements.nic.traits.function:
-        why = f"device group `{group.name}` is free; {requirements.nic.traits.no_function}"
+    elif not requirements.nic.spec.function:
+        why = f"device group `{group.name}` is free; {requirements.nic.spec.no_function}"
         for gpus in sets:
             yield NodeCandidate(pairing=Pairing.NVLINK, gpus=gpus, group=group, locality=Locality.UNKNOWN, why=why)
     else:
@@ -172,11 +172,11 @@ def _settles(
 def _group(capacity: HostCapacity, requirements: NodeRequirements, api_version: str) -> DeviceGroup | Reason:
     """Return the device group for a node here, or why there is none."""
     why = ""
-    if not requirements.nic.traits.function:
-        why = requirements.nic.traits.no_function
+    if not requirements.nic.spec.function:
+        why = requirements.nic.spec.no_function
     elif not isinstance(requirements.gpu, ProfileName):
         why = "GPUs are handed through whole"
-    elif not requirements.nic.traits.group:
+    elif not requirements.nic.spec.group:
         why = f"nic.kind is {requirements.nic}"
     elif requirements.nics > 1:
         why = f"{requirements.nics} NICs were asked for, and a device group has one"
@@ -235,7 +235,7 @@ def _pairs(
         words = f"no function of a {requirements.model} is free"
         yield (
             _refuse_passthrough(capacity, ports, words)
-            if requirements.nic.traits.only_physical
+            if requirements.nic.spec.only_physical
             else _used_up(capacity, ports, words)
         )
     elif requirements.nics > 1:
@@ -323,14 +323,14 @@ def function_of(capacity: HostCapacity, requirements: NodeRequirements, nic: Nic
     if nic.address in capacity.holders:
         return None
     left = capacity.functions[nic.address]
-    if requirements.nic.traits.virtual and left > 0:
+    if requirements.nic.spec.virtual and left > 0:
         return ComponentKind.SRIOV
     untouched = not nic.sriov_enabled or left - capacity.promised.get(nic.address, 0) == nic.vfs
-    if requirements.nic.traits.physical and nic.passthrough and untouched:
+    if requirements.nic.spec.physical and nic.passthrough and untouched:
         return ComponentKind.PASSTHROUGH
     # A port that is a switch's uplink would take the host's own network away.
     free = untouched and not nic.sriov_enabled and not nic.switch
-    if requirements.nic.traits.only_physical and capacity.may(HostConfigKind.PASSTHROUGH) and free:
+    if requirements.nic.spec.only_physical and capacity.may(HostConfigKind.PASSTHROUGH) and free:
         return ComponentKind.PASSTHROUGH
     return None
 

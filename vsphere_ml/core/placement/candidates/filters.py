@@ -36,7 +36,7 @@ def host_reasons(host: Host, requirements: NodeRequirements, ready: HostConfigSp
         yield Reason(RejectReason.DATASTORE, f"datastore `{requirements.datastore_name}` is not mounted")
     if requirements.network.ref not in host.networks:
         yield Reason(RejectReason.NETWORK, f"port group `{requirements.network.name}` is not there")
-    if requirements.nic.traits.paravirtual:
+    if requirements.nic.spec.paravirtual:
         yield from _no_pvrdma(host, requirements, ready)
     yield from too_new(host, requirements)
     yield from numa.numa_reasons(host, requirements)

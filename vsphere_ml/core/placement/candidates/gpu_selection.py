@@ -41,7 +41,7 @@ def gpu_sets(
     A GPU comes as often as it gives a vGPU. Where several vGPUs share one, ESXi fills the least loaded GPU first, or
     with the policy `consolidation` the most loaded one that has room.
     """
-    if requirements.kind.traits.linked and isinstance(requirements.gpu, ProfileName):
+    if requirements.kind.spec.linked and isinstance(requirements.gpu, ProfileName):
         yield from nvlink_groups(capacity, requirements.gpu, requirements.gpus)
         return
     by_node: dict[int | None, list[_Place]] = {}
@@ -60,7 +60,7 @@ def every_gpu_set(
 
     Of sets that only swap GPUs between which nothing tells, the one with the lowest addresses comes alone.
     """
-    if requirements.kind.traits.linked:
+    if requirements.kind.spec.linked:
         yield from gpu_sets(capacity, requirements, near)
         return
     left = Counter(place.gpu for place in _places(capacity, requirements, None))

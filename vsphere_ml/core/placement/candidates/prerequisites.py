@@ -46,9 +46,9 @@ def _missing_kinds(
     elif any(each.address in option.gpus and not each.active for each in capacity.host.passthrough_gpus):
         yield HostConfigKind.PASSTHROUGH
     done = capacity.host.pvrdma
-    if requirements.nic.traits.paravirtual and not (done and done.vmknic and done.firewall):
+    if requirements.nic.spec.paravirtual and not (done and done.vmknic and done.firewall):
         yield HostConfigKind.PVRDMA
-    by_driver = requirements.nic.traits.paravirtual or option.nic_by is ComponentKind.SRIOV
+    by_driver = requirements.nic.spec.paravirtual or option.nic_by is ComponentKind.SRIOV
     if capacity.unset and by_driver and capacity.may(HostConfigKind.ROCE):
         yield HostConfigKind.ROCE
     for nic in option.nics:

@@ -33,7 +33,7 @@ def limits(capacity: HostCapacity, requirements: NodeRequirements, *, lenient: b
 
 def _limits(capacity: HostCapacity, requirements: NodeRequirements, *, lenient: bool) -> Iterator[tuple[str, int]]:
     yield GPUS, gpus(capacity, requirements) // requirements.gpus
-    if requirements.kind.traits.linked:
+    if requirements.kind.spec.linked:
         yield LINKED, sum(1 for _ in gpu_sets(capacity, requirements, None))
     ports = functions(capacity, requirements)
     if ports is not None:
@@ -81,7 +81,7 @@ def _part(profile: ProfileName) -> int:
 def functions(capacity: HostCapacity, requirements: NodeRequirements) -> int | None:
     """Return how many functions of the wished NIC a room still gives; None where nothing limits them."""
     ports = [nic for nic in capacity.host.nics if is_model(nic.name, requirements.model)]
-    if not requirements.nic.traits.function or not ports:
+    if not requirements.nic.spec.function or not ports:
         return None
     return sum(capacity.functions[nic.address] or 1 for nic in ports if nic.address not in capacity.holders)
 

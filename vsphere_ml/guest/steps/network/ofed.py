@@ -57,13 +57,13 @@ class Ofed(Step):
         return f"OFED {self.version}".strip()
 
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
-        if facts.nic.traits.paravirtual:
+        if facts.nic.spec.paravirtual:
             return {"driver": "modinfo -n vmw_pvrdma", "package": packages_question(_RDMA_CORE)}
         package = {"package": packages_question([self.package])} if self.package else {}
         return {"version": "ofed_info -s"} | package | _MODULE
 
     def drift(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
-        if facts.nic.traits.paravirtual:
+        if facts.nic.spec.paravirtual:
             return _missing_for_pvrdma(seen)
         if not seen["version"].ok:
             return "no OFED is installed"
@@ -73,7 +73,7 @@ class Ofed(Step):
         return f"OFED is {there}, not {self.version}" if self.version not in there else _wrong_module(seen)
 
     def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
-        if facts.nic.traits.paravirtual:
+        if facts.nic.spec.paravirtual:
             install(shell, list(_RDMA_CORE), facts)
             shell.run("modprobe vmw_pvrdma")
             return StepNeed.NOTHING

@@ -64,7 +64,7 @@ def interface(facts: GuestFacts) -> str:
         # A bond or a VLAN on top has the same MAC and comes later.
         pick = 'tolower($0) ~ mac {sub(/:$/, "", $2); sub(/@.*/, "", $2); print $2; exit}'
         return f"ip -o link show | awk -v mac={mac} '{pick}'"
-    if facts.nic.traits.paravirtual:
+    if facts.nic.spec.paravirtual:
         # Its network device is function 0 of the same slot (Linux, vmw_pvrdma/pvrdma_main.c).
         return (
             "for each in /sys/bus/pci/drivers/vmw_pvrdma/*:*; do each=${each##*/};"

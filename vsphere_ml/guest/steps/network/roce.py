@@ -183,7 +183,7 @@ class RoceQos(Step):
 
 def _is_physical_function(facts: GuestFacts) -> bool:
     """Return whether the guest has the NIC's port to itself, and so its settings of DCB."""
-    return facts.nic.traits.only_physical
+    return facts.nic.spec.only_physical
 
 
 def _has_own_file(facts: GuestFacts) -> bool:
