@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.integration import guests
+from vsphere_ml.core.errors import GuestError
 from vsphere_ml.guest import firstboot
 from vsphere_ml.lab.guests import folder as lab_folder
 from vsphere_ml.lab.guests import hub, image, machine
@@ -15,7 +18,6 @@ from vsphere_ml.lab.guests.boot.firstboot import LabGpu, LabVm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from vsphere_ml.ssh.session.shell import SshShell
 
@@ -31,7 +33,22 @@ class Guest:
     report: machine.ToolsReport
 
     def enter(self) -> SshShell:
-        return guests.enter(self.home, NAME, self.report.address, self.report.guestinfo[firstboot.HOST_KEYS])
+        """Return a way into the guest; when it refuses, its sshd's words stand in the test's output."""
+        try:
+            return guests.enter(self.home, NAME, self.report.address, self.report.guestinfo[firstboot.HOST_KEYS])
+        except GuestError:
+            for log in _logs(self.home):
+                sys.stderr.write(f"{log}:\n{log.read_text(errors='replace')}")
+            raise
+
+
+def _logs(home: Path) -> list[Path]:
+    """Return what the guest's sshd and boot have written: its disk is mounted where the hub is."""
+    center = hub.find(home)
+    if center is None:
+        return []
+    disks = Path(f"/proc/{center.pid}/root{home}/disks")
+    return sorted(disks.glob("*/upper/var/log/vsml-lab-*.log"))
 
 
 @contextmanager
