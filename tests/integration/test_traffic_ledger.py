@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 EXCHANGES = 12  # so many that a segment which TCP sends twice, as it may on a busy machine, is far below two percent
-BRIDGES = ("vsmlring0", "vsmlring1")
+# Another run on this machine has its own.
+BRIDGES = tuple(f"vr{os.getpid()}b{network}" for network in range(2))
 # A ring over TCP as any library makes it. It takes: own place in the ring, its length, its network, bytes, exchanges.
 RING = """
 import json, os, socket, sys, threading, time
@@ -34,6 +36,7 @@ from allreduce import differences, read_counters
 
 address = "10.99.%d.%d"
 with socket.create_server((address % (network, place + 1), 7777)) as server:
+    server.settimeout(60)
     deadline = time.monotonic() + 60
     while True:
         try:
@@ -43,10 +46,14 @@ with socket.create_server((address % (network, place + 1), 7777)) as server:
             assert time.monotonic() < deadline
             time.sleep(0.05)
     before, _ = server.accept()
+following.settimeout(60)
+before.settimeout(60)
 
 def receive(count):
     while count:
-        count -= len(before.recv(min(count, 1 << 20)))
+        got = len(before.recv(min(count, 1 << 20)))
+        assert got, "the rank before has ended"
+        count -= got
 
 def exchange(size):
     for _ in range(2 * (ranks - 1)):
@@ -70,7 +77,7 @@ def ip(*words: str) -> None:
 
 
 def name(place: int) -> str:
-    return f"vsml-ring-{place}"
+    return f"vr{os.getpid()}n{place}"
 
 
 @contextmanager
@@ -108,7 +115,12 @@ def ring(ranks: int, size: int, *, exchanges: int = EXCHANGES, network: int = 0)
         )
         for place in range(ranks)
     ]
-    return [json.loads(each.communicate(timeout=120)[0]) for each in running]
+    try:
+        return [json.loads(each.communicate(timeout=120)[0]) for each in running]
+    finally:
+        for each in running:
+            each.kill()
+            each.wait()
 
 
 def counted(ranks: int, size: int, sent: Sequence[dict[str, list[int]]]) -> tuple[TrafficCount, ...]:
