@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.model.guest import GuestFacts
     from vsphere_ml.guest.steps.network.roce import NetplanRoce
+    from vsphere_ml.guest.steps.system.dataset import Dataset
 
 
 Judgement: TypeAlias = "tuple[Severity, str]"
@@ -182,6 +183,15 @@ def mesh(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
     reached = {line.rpartition(" reached")[0] for line in answer.text.splitlines()}
     lost = [peer.name for peer in facts.peers if peer.name not in reached]
     return _when(not lost, f"{count(len(facts.peers), 'node')} reached", f"not reached: {', '.join(lost)}")
+
+
+def dataset(answer: CommandAnswer, _facts: GuestFacts, *, dataset: Dataset) -> Judgement:
+    """Judge what file system a dataset's folder is of, and whether what it must have is in it."""
+    kind, _, source = answer.text.partition(" ")
+    shown = f"{dataset.contains or dataset.path} on {kind or 'no file system'} {source.strip()}".rstrip()
+    if dataset.nfs and source.strip() != dataset.nfs:
+        return Severity.ERROR, f"{dataset.path} is not mounted from {dataset.nfs}"
+    return _when(answer.ok, shown, f"there is no {dataset.contains or 'such folder'} in {dataset.path}")
 
 
 def _path_mtu(mtu: int) -> int:

@@ -84,6 +84,10 @@ def _facts_to_read(facts: GuestFacts, wanted: Wanted) -> Iterator[_Fact]:
     yield _Fact("locked memory", f"su - {q(user)} -c 'ulimit -l'", judge.memlock)
     yield _Fact("time", "timedatectl show -p NTPSynchronized --value; date -u +%FT%TZ", judge.time)
     yield _Fact("SSH mesh", _everywhere(f"runuser -u {q(user)} -- ssh", wanted.mesh.port, facts), judge.mesh)
+    for dataset in wanted.datasets:
+        where = f"findmnt -n -o FSTYPE,SOURCE --target {q(dataset.path)}"
+        judged = partial(judge.dataset, dataset=dataset)
+        yield _Fact(dataset.title, f"{where}; {dataset.question}", judged)
     if wanted.container:
         yield from _of_container(wanted.container, facts)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from vsphere_ml.guest.steps.mpi.containers import ContainerSshd
 from vsphere_ml.guest.steps.mpi.mesh import SshMesh
 from vsphere_ml.guest.steps.network.roce import NetplanRoce
+from vsphere_ml.guest.steps.system.dataset import Dataset
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,11 +20,12 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """The last step of each kind. Mesh and RoCE interface are wanted of every cluster; containers only on request."""
+    """The last step of each kind, and every dataset. Mesh and RoCE interface are wanted of every cluster."""
 
     mesh: SshMesh
     roce: NetplanRoce
     container: ContainerSshd | None
+    datasets: tuple[Dataset, ...] = ()
 
 
 def wanted_by_playbooks(playbooks: Iterable[Playbook]) -> Wanted:
@@ -33,6 +35,7 @@ def wanted_by_playbooks(playbooks: Iterable[Playbook]) -> Wanted:
         mesh=_last_of_kind(SshMesh, steps) or SshMesh(),
         roce=_last_of_kind(NetplanRoce, steps) or NetplanRoce(),
         container=_last_of_kind(ContainerSshd, steps),
+        datasets=tuple(step for step in steps if isinstance(step, Dataset)),
     )
 
 

@@ -15,6 +15,7 @@ from vsphere_ml.guest.steps.mpi.mesh import SshMesh
 from vsphere_ml.guest.steps.mpi.runtime import PythonRuntime
 from vsphere_ml.guest.steps.network.ofed import Ofed
 from vsphere_ml.guest.steps.network.roce import NetplanRoce, RoceQos
+from vsphere_ml.guest.steps.system.dataset import Dataset
 from vsphere_ml.guest.steps.system.files import File, Line
 from vsphere_ml.guest.steps.system.hosts import Hostfile, HostsFile
 from vsphere_ml.guest.steps.system.kernel import KernelModule, Limits, Sysctl
@@ -33,6 +34,7 @@ _ALL: tuple[type[Step], ...] = (
     AptRepository,
     ContainerSshd,
     ContainerToolkit,
+    Dataset,
     Docker,
     File,
     GpuDirect,

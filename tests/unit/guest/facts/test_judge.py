@@ -24,6 +24,7 @@ from vsphere_ml.guest.steps.gpu import driver
 from vsphere_ml.guest.steps.gpu.driver import NvidiaDriver
 from vsphere_ml.guest.steps.gpu.licence import VgpuLicence
 from vsphere_ml.guest.steps.network.roce import NetplanRoce
+from vsphere_ml.guest.steps.system.dataset import Dataset
 
 if TYPE_CHECKING:
     from tests.golden import Golden
@@ -74,7 +75,28 @@ def shown(mtu: int, address: str) -> str:
 GID = "index 3 of mlx5_0 on ens224, RoCE v2, 192.168.0.11"
 rdma_device = partial(judge.rdma_device, mtu=9000)
 roce_interface = partial(judge.roce_interface, roce=NetplanRoce())
+own_data = partial(judge.dataset, dataset=Dataset(path="/srv/products", contains="Ebay_train.txt"))
+nfs_data = partial(judge.dataset, dataset=Dataset(path="/srv/products", nfs="nas:/products"))
 CASES: dict[str, tuple[Any, CommandAnswer, Severity, str]] = {
+    "a dataset on a disk": (own_data, CommandAnswer(0, "ext4  /dev/sdb1\n"), OK, "Ebay_train.txt on ext4 /dev/sdb1"),
+    "a dataset without its file": (
+        own_data,
+        CommandAnswer(2, "ext4  /dev/sdb1\n"),
+        FAILED,
+        "there is no Ebay_train.txt in /srv/products",
+    ),
+    "a mounted dataset": (
+        nfs_data,
+        CommandAnswer(0, "nfs4  nas:/products\n"),
+        OK,
+        "/srv/products on nfs4 nas:/products",
+    ),
+    "a dataset that is not mounted": (
+        nfs_data,
+        CommandAnswer(0, "ext4  /dev/sda1\n"),
+        FAILED,
+        "/srv/products is not mounted from nas:/products",
+    ),
     "a GPU of the profile": (judge.gpus, CommandAnswer(0, "GRID A100-40C\n"), OK, "GRID A100-40C"),
     "a GPU under its newer name": (judge.gpus, CommandAnswer(0, "NVIDIA A100-40C\n"), OK, "NVIDIA A100-40C"),
     "a GPU of another profile": (
@@ -414,6 +436,12 @@ def test_containers_are_asked_about_when_a_playbook_wants_one(golden: Golden) ->
     seen = {each.fact: each.command for each in seen_of(book(CONTAINER))}
     golden(fact for fact in seen if "container" in fact)
     assert any("-p 2200" in command for fact, command in seen.items() if "container" in fact)
+
+
+def test_each_dataset_of_the_playbooks_is_asked_about() -> None:
+    assert not [each.fact for each in seen_of() if "dataset" in each.fact]
+    seen = seen_of(book(*(f'kind = "dataset"\npath = "/srv/{name}"' for name in ("a", "b"))))
+    assert [each.fact for each in seen if "dataset" in each.fact] == ["dataset /srv/a", "dataset /srv/b"]
 
 
 def test_what_is_right_is_what_the_playbooks_say() -> None:

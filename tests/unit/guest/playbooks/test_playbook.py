@@ -29,6 +29,8 @@ SETTINGS = {
     "doca_key": "https://mirror.example.com/key.pub",
     "driver_file": "/srv/NVIDIA-Linux-x86_64-525.105.17-grid.run",
     "ofed_file": "https://mirror.example.com/MLNX_OFED_LINUX-24.10.tgz",
+    "data_path": "/srv/products",
+    "data_nfs": "nas.example.com:/datasets/products",
     "image": "nvcr.io/nvidia/tensorflow:23.03-tf2-py3",
 }
 
@@ -107,7 +109,17 @@ def test_shipped_playbooks_are_valid(name: str) -> None:
 
 
 def test_the_shipped_ones_are_those_of_the_issue() -> None:
-    assert playbook.names() == ("base", "container", "driver", "mpi", "nccl", "roce", "roce-mlnx-ofed", "runtime")
+    assert playbook.names() == (
+        "base",
+        "container",
+        "data",
+        "driver",
+        "mpi",
+        "nccl",
+        "roce",
+        "roce-mlnx-ofed",
+        "runtime",
+    )
 
 
 def test_a_driver_has_no_default_since_it_is_not_public(golden: Golden) -> None:

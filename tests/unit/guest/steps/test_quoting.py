@@ -37,6 +37,7 @@ from vsphere_ml.guest.steps.mpi.runtime import PythonRuntime
 from vsphere_ml.guest.steps.network import rdma
 from vsphere_ml.guest.steps.network.ofed import Ofed
 from vsphere_ml.guest.steps.network.roce import NetplanRoce, RoceQos
+from vsphere_ml.guest.steps.system.dataset import Dataset
 from vsphere_ml.guest.steps.system.files import File, Line
 from vsphere_ml.guest.steps.system.hosts import Hostfile, HostsFile
 from vsphere_ml.guest.steps.system.kernel import KernelModule, Limits, Sysctl
@@ -60,6 +61,11 @@ MADE: dict[str, Callable[[str], Step]] = {
     "container_sshd": lambda text: ContainerSshd(image="x", devices=(f"/dev/{text}x",), volumes=(f"/{text}:/{text}",)),
     "container_sshd by image": lambda text: ContainerSshd(image=text, shared_memory=text),
     "container_toolkit": lambda _: ContainerToolkit(),
+    "dataset": lambda text: Dataset(path="/tmp/x", contains=f"x{text}", archive=FileSource(f"https://m/{text}.tar")),
+    "dataset by path": lambda text: Dataset(path=f"/tmp/{text}x", archive=FileSource(f"https://m/{text}.zip")),
+    "dataset by NFS": lambda text: Dataset(
+        path="/tmp/x", contains=f"x{text}", nfs=f"nas:/{text}x", options=f"ro{text}"
+    ),
     "docker": lambda text: Docker(package=f"docker{text}", registry_mirrors=(f"https://{text}",)),
     "file": lambda text: File(path=f"/tmp/{text}x", text="x", owner=f"root:{text}"),
     "file of text": lambda text: File(path=f"/tmp/{text}x", text=text),
