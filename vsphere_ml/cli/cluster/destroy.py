@@ -24,7 +24,7 @@ def destroy(
     only: Annotated[
         list[str] | None, typer.Option(metavar="VM", help="Remove this VM only; can be given several times.")
     ] = None,
-    parallel: Parallel = 16,
+    parallel: Parallel = 64,
 ) -> Answer:
     """Remove the cluster's VMs, rule and folder: what carries its mark, and nothing else.
 

@@ -41,7 +41,7 @@ class ProvisionOptions:
     plan: Annotated[
         Path | None, typer.Option(metavar="PLAN", help="Carry out this saved plan, or nothing when the site moved on.")
     ] = None
-    parallel: Parallel = 16
+    parallel: Parallel = 64
     wait: Wait = 600.0
     skip_guests: SkipGuests = False
     allow_downtime: Annotated[bool, typer.Option("--allow-downtime", help="Allow to stop VMs that run.")] = False

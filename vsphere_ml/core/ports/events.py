@@ -38,6 +38,20 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Queued:
+    """vCenter has a change's task and does not run it yet."""
+
+    change: Change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dequeued:
+    """vCenter runs a task that was queued."""
+
+    change: Change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progressed:
     change: Change
     percent: int
@@ -72,7 +86,8 @@ class Fetching:
     total: int
 
 
-Event = ReadingInventory | InventoryRead | Fetching | Acting | Started | Progressed | Finished | Failed | Skipped
+OfChange = Started | Queued | Dequeued | Progressed | Finished | Failed | Skipped
+Event = ReadingInventory | InventoryRead | Fetching | Acting | OfChange
 
 
 class Listener(Protocol):

@@ -57,10 +57,11 @@ class TaskHandle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Update:
-    """News of a ticket: running (percent when known), or done, with the error when it failed."""
+    """News of a ticket: queued in vCenter, running (percent when known), or done, with the error when it failed."""
 
     task: TaskHandle
     done: bool
+    queued: bool = False
     percent: int | None = None
     error: VsmlError | None = None
 

@@ -23,7 +23,7 @@ from vsphere_ml.core.plan.changes import (
 )
 from vsphere_ml.core.plan.describe import describe, is_off
 from vsphere_ml.core.plan.outcome import Done, Interrupted, Undone, Untried, left_off
-from vsphere_ml.core.ports.events import Failed, Finished, Progressed, Skipped, Started
+from vsphere_ml.core.ports.events import Dequeued, Failed, Finished, Progressed, Queued, Skipped, Started
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -36,11 +36,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyLimits:
-    """How much is done at once, and how long one change may take."""
+    """How much is done at once, and how long one change may take once vCenter runs it, or wait until it does.
 
-    parallel: int = 16
+    vCenter runs about 640 operations before it queues requests
+    (https://blogs.vmware.com/performance/2021/02/vcenter-limits-for-tasks-running-at-the-same-time.html), so 64 leave
+    nine tenths to everybody else. What exceeds a host's or a datastore's limit is queued, not refused.
+    """
+
+    parallel: int = 64
     clone_s: float = 3600.0
     change_s: float = 600.0
+    queue_s: float = 86_400.0
 
     def limit(self, change: Change) -> float:
         return self.clone_s if isinstance(change, CloneVm) else self.change_s
@@ -73,6 +79,8 @@ class _Running:
     change: Change
     rest: deque[Change]  # what follows on the same VM
     since: float
+    counted_from: float  # when it was queued in vCenter, or began to run: what its limit is counted from
+    queued: bool = False
     percent: int | None = None
 
 
@@ -195,7 +203,7 @@ class PlanExecutor:
         self.beginning = change
         since = self.clock.now()
         task = self.vcenter.start(change)
-        self.in_flight[task.id] = _Running(task, change, rest, since)
+        self.in_flight[task.id] = _Running(task, change, rest, since, counted_from=since)
         self.beginning = None
         self.notify(Started(change=change))
 
@@ -212,9 +220,11 @@ class PlanExecutor:
         if run is None:
             return None
         if not update.done:
+            self._note_queue(run, queued=update.queued)
             self._note_progress(run, update.percent)
             return None
         del self.in_flight[update.task.id]
+        self._give_turn(run.change)
         if update.error is not None:
             self._fail(run, update.error)
             return None
@@ -224,6 +234,22 @@ class PlanExecutor:
         self.outcomes.append(Done(change=run.change, seconds=seconds))
         self.notify(Finished(change=run.change, seconds=seconds))
         return run.rest or None
+
+    def _note_queue(self, run: _Running, *, queued: bool) -> None:
+        """Count a change's limit anew when vCenter has queued its task, or begins to run it."""
+        if queued != run.queued:
+            run.queued, run.counted_from = queued, self.clock.now()
+            self.notify(Queued(change=run.change) if queued else Dequeued(change=run.change))
+
+    def _give_turn(self, ended: Change) -> None:
+        """Count the clones' limits from the end of one of them.
+
+        No public text says whether a clone that waits for its host's limit is queued or called running.
+        """
+        if isinstance(ended, CloneVm):
+            for run in self.in_flight.values():
+                if isinstance(run.change, CloneVm) and not run.queued:
+                    run.counted_from = self.clock.now()
 
     def _note_progress(self, run: _Running, percent: int | None) -> None:
         if percent is not None and percent != run.percent:
@@ -263,15 +289,17 @@ class PlanExecutor:
         return next((because for lost, because in self.lost if _needs(change, lost)), None)
 
     def _next_timeout(self) -> float:
-        now = self.clock.now()
-        return max(0.0, min(run.since + self.limits.limit(run.change) - now for run in self.in_flight.values()))
+        return max(0.0, min(run.counted_from + self._limit(run) for run in self.in_flight.values()) - self.clock.now())
+
+    def _limit(self, run: _Running) -> float:
+        return self.limits.queue_s if run.queued else self.limits.limit(run.change)
 
     def _give_up_overdue(self) -> None:
         now = self.clock.now()
         for run in tuple(self.in_flight.values()):
-            if now - run.since >= self.limits.limit(run.change):
+            if now - run.counted_from >= self._limit(run):
                 del self.in_flight[run.task.id]
-                self._fail(run, _timeout_error(run.change, self.limits.limit(run.change)))
+                self._fail(run, _timeout_error(run, self._limit(run)))
 
 
 _PAIR = 2
@@ -314,10 +342,11 @@ def _needs(change: Change, lost: Change) -> bool:
             return False
 
 
-def _timeout_error(change: Change, limit_s: float) -> VSphereError:
+def _timeout_error(run: _Running, limit_s: float) -> VSphereError:
+    late = "has been queued in vCenter" if run.queued else "has not ended within"
     return VSphereError(
-        f"{describe(change)} has not ended within {limit_s:.0f} s; vCenter may still be at it",
+        f"{describe(run.change)} {late} {limit_s:.0f} s; vCenter may still be at it",
         code=_OVERDUE,
-        target=subject(change) or "",
+        target=subject(run.change) or "",
         hint="look at the task in vCenter; when it has ended, run the same command again",
     )

@@ -63,6 +63,7 @@ class _Run:
     seen: dict[str, Any] = field(default_factory=dict)
     filter: _Filter | None = None
     percent: int | None = None
+    queued: bool = False
     news: list[Update] = field(default_factory=list)
     over: bool = False
     silences: int = 0  # times that vCenter was asked anew and told nothing of what the step waits for
@@ -300,13 +301,13 @@ class TaskRunner:
             fault = _fault(run.seen.get("info.error"))
             self._step(run, lambda: run.steps.throw(fault))
         else:
-            self._progress(run)
+            self._progress(run, queued=state == "queued")
 
-    def _progress(self, run: _Run) -> None:
+    def _progress(self, run: _Run, *, queued: bool) -> None:
         percent = run.seen.get("info.progress")
-        if percent is not None and percent != run.percent:
-            run.percent = percent
-            run.news.append(Update(task=run.task, done=False, percent=percent))
+        if queued != run.queued or (percent is not None and percent != run.percent):
+            run.percent, run.queued = percent, queued
+            run.news.append(Update(task=run.task, done=False, queued=queued, percent=percent))
 
     def _pass_deadlines(self) -> None:
         now = time.monotonic()

@@ -32,7 +32,7 @@ from vsphere_ml.core.ports.vcenter import TaskHandle, Update
 from vsphere_ml.flows.cluster.executor import ApplyLimits, PlanExecutor, apply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 class Clockwork:
     """A vCenter without a site: every change takes its time and then succeeds, or fails when told so."""
 
-    takes: Callable[[Change], float] = lambda _change: 1.0
+    takes: Callable[[Change], float] = lambda _change: 1.0  # from when it is begun, or from the end of its queue
+    queue: Callable[[Change], float] = lambda _change: 0.0  # so long is it queued before it runs
     bad: Callable[[Change], bool] = lambda _change: False
     interrupt_at: float | None = None
     halfway: bool = False
@@ -57,11 +58,14 @@ class Clockwork:
     most: int = 0
     waits: int = 0
     _due: dict[int, float] = field(default_factory=dict)
+    _runs_from: dict[int, float] = field(default_factory=dict)
+    _told: set[tuple[int, bool]] = field(default_factory=set)
 
     def start(self, change: Change) -> TaskHandle:
         self.begun.append((self.clock.now(), change))
         task = TaskHandle(len(self.begun), change)
-        self._due[task.id] = self.clock.now() + self.takes(change)
+        self._runs_from[task.id] = self.clock.now() + self.queue(change)
+        self._due[task.id] = self._runs_from[task.id] + self.takes(change)
         return task
 
     def wait(self, tasks: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
@@ -70,12 +74,22 @@ class Clockwork:
         if self.halfway:
             self.halfway = False
             return tuple(Update(task=task, done=False, percent=50) for task in tasks for _ in range(2))
-        until = min(self.clock.now() + timeout_s, *(self._due[task.id] for task in tasks))
+        if news := tuple(self._of_queues(tasks)):
+            return news
+        moments = [*(self._due[task.id] for task in tasks), *(self._runs_from[task.id] for task in tasks)]
+        until = min(self.clock.now() + timeout_s, *(each for each in moments if each > self.clock.now()))
         if self.interrupt_at is not None and until >= self.interrupt_at:
             raise KeyboardInterrupt
         self.clock.seconds = until
         ripe = [task for task in tasks if self._due[task.id] <= until]
         return tuple(Update(task=task, done=True, error=self._error(task.change)) for task in ripe)
+
+    def _of_queues(self, tasks: Sequence[TaskHandle]) -> Iterator[Update]:
+        for task in tasks:
+            queued = self._runs_from[task.id] > self.clock.now()
+            if self.queue(task.change) and (task.id, queued) not in self._told:
+                self._told.add((task.id, queued))
+                yield Update(task=task, done=False, queued=queued)
 
     def _error(self, change: Change) -> VSphereError | None:
         return VSphereError("no luck", code="vsphere.task-failed") if self.bad(change) else None
@@ -256,6 +270,40 @@ def test_a_clone_may_take_longer_than_other_changes() -> None:
     assert isinstance(outcomes[0], Undone)
     assert outcomes[0].change == PowerOn(vm="b")
     assert isinstance(outcomes[1], Done)
+
+
+def test_time_in_vcenters_queue_is_not_counted(golden: Golden) -> None:
+    works = Clockwork(takes=lambda _change: 50.0, queue=lambda change: 5000.0 if subject(change) == "b" else 0.0)
+    answers = Told()
+    outcomes = walk([PowerOn(vm="a"), PowerOn(vm="b")], works, answers, change_s=60.0)
+    assert [type(outcome) for outcome in outcomes] == [Done, Done]
+    golden([event for event in answers if getattr(event, "change", None) == PowerOn(vm="b")])
+
+
+def test_what_is_queued_is_given_up_after_a_day(golden: Golden) -> None:
+    works = Clockwork(queue=lambda change: 1e9 if change == PowerOn(vm="a") else 0.0)
+    outcomes = walk([PowerOn(vm="a"), PowerOn(vm="b")], works)
+    late = next(outcome for outcome in outcomes if isinstance(outcome, Undone))
+    assert late.error.code == "task.timeout"
+    golden(late.error)
+    assert works.clock.now() == 86_400.0
+
+
+def test_what_hangs_after_its_time_in_the_queue_is_given_up() -> None:
+    works = Clockwork(takes=lambda _change: 1e9, queue=lambda _change: 5000.0)
+    (late,) = walk([PowerOn(vm="a")], works, change_s=60.0)
+    assert isinstance(late, Undone)
+    assert works.clock.now() == 5060.0
+
+
+def test_a_clones_time_counts_from_the_end_of_the_clone_before_it() -> None:
+    """A vCenter may call a clone running that waits for its host's turn."""
+    works = Clockwork(takes=lambda change: 3000.0 * int(subject(change) or 0))
+    outcomes = walk([clone("1"), clone("2"), clone("3")], works)
+    assert [type(outcome) for outcome in outcomes] == [Done] * 3
+    hung = Clockwork(takes=lambda change: 1e9 if subject(change) == "2" else 3000.0)
+    assert [type(outcome) for outcome in walk([clone("1"), clone("2")], hung)] == [Done, Undone]
+    assert hung.clock.now() == 6600.0
 
 
 def test_an_interrupt_names_what_goes_on_without_us() -> None:

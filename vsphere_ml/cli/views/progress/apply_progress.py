@@ -21,11 +21,13 @@ from vsphere_ml.core.plan.changes import subject
 from vsphere_ml.core.plan.describe import object_name
 from vsphere_ml.core.ports.events import (
     Acting,
+    Dequeued,
     Failed,
     Fetching,
     Finished,
     InventoryRead,
     Progressed,
+    Queued,
     ReadingInventory,
     Skipped,
     Started,
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from vsphere_ml.core.plan.changes import Change
-    from vsphere_ml.core.ports.events import Event, Listener
+    from vsphere_ml.core.ports.events import Event, Listener, OfChange
     from vsphere_ml.guest.events import GuestEvent, GuestListener
 
 T = TypeVar("T")
@@ -131,22 +133,30 @@ def words(event: Event, *, verbose: bool = False) -> str | None:
             return f"fetching {event.file}: {Bytes(event.done)} of {Bytes(event.total)}"
         case Acting():
             return f"{count(sum(1 for _ in event.plan.changes), 'change')} to make"
+        case Progressed() if not verbose:
+            return None
+        case _:
+            return f"{object_name(event.change)}: {changes.verb(event.change)}: {_became(event)}"
+
+
+def _became(event: OfChange) -> str:
+    match event:
         case Started():
-            return f"{_name(event.change)}: started"
+            return "started"
+        case Queued():
+            return "queued in vCenter"
+        case Dequeued():
+            return "running in vCenter"
         case Progressed():
-            return f"{_name(event.change)}: {event.percent} %" if verbose else None
+            return f"{event.percent} %"
         case Finished():
-            return f"{_name(event.change)}: done in {event.seconds:.1f} s"
+            return f"done in {event.seconds:.1f} s"
         case Failed():
-            return f"{_name(event.change)}: failed: {event.error.message}"
+            return f"failed: {event.error.message}"
         case Skipped():
-            return f"{_name(event.change)}: skipped: {event.because}"
+            return f"skipped: {event.because}"
         case _:
             assert_never(event)
-
-
-def _name(change: Change) -> str:
-    return f"{object_name(change)}: {changes.verb(change)}"
 
 
 @dataclass(slots=True)
@@ -157,7 +167,7 @@ class ChangeRow:
     percent: int = 0
     since: float = 0.0
     left: int = 0
-    state: str = "waiting"  # waiting, running, done, failed, skipped
+    state: str = "waiting"  # waiting, running, queued, done, failed, skipped
 
 
 class ChangeBoard(MovingTable[ChangeRow]):
@@ -189,11 +199,15 @@ class ChangeBoard(MovingTable[ChangeRow]):
             self._rows.setdefault(_row_name(change), ChangeRow()).left += 1
         self.start()
 
-    def _update(self, event: Started | Progressed | Finished | Failed | Skipped) -> None:
+    def _update(self, event: OfChange) -> None:
         row = self._rows.setdefault(_row_name(event.change), ChangeRow(left=1))
         match event:
             case Started():
                 row.state, row.doing, row.percent, row.since = "running", changes.verb(event.change), 0, self._clock()
+            case Queued():
+                row.state, row.since = "queued", self._clock()
+            case Dequeued():
+                row.state, row.since = "running", self._clock()
             case Progressed():
                 row.percent = event.percent
             case Finished():
@@ -211,6 +225,8 @@ class ChangeBoard(MovingTable[ChangeRow]):
         match row.state:
             case "running":
                 return line(f"{row.doing} ", (f"{self._clock() - row.since:.0f} s", "dim"))
+            case "queued":
+                return line(f"{row.doing}: queued in vCenter ", (f"{self._clock() - row.since:.0f} s", "dim"))
             case "failed":
                 return line((row.doing, "red"))
             case _:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 # The order of rows where there is no room for all, and of the counts below.
-URGENCY = ("failed", "running", "waiting", "skipped", "done")
-STYLES = {"running": "", "waiting": "dim", "done": "green", "skipped": "yellow", "failed": "red"}
-COUNTED = ("done", "running", "waiting", "failed", "skipped")
+URGENCY = ("failed", "running", "queued", "waiting", "skipped", "done")
+STYLES = {"running": "", "queued": "", "waiting": "dim", "done": "green", "skipped": "yellow", "failed": "red"}
+COUNTED = ("done", "running", "queued", "waiting", "failed", "skipped")
 
 
 class _HasState(Protocol):

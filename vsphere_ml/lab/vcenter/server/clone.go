@@ -12,7 +12,7 @@ import (
 // CloneVMTask copies the VM or template with its whole configuration and applies the whole of spec.config.
 func (v *vm) CloneVMTask(ctx *simulator.Context, req *types.CloneVM_Task) soap.HasFault {
 	request := *req
-	task := v.lab.start(ctx, job{Method: "CloneVM_Task", Entity: v, Name: req.Name,
+	task := v.lab.start(ctx, job{Method: "CloneVM_Task", Entity: v, Name: req.Name, Hosts: v.lab.cloneHosts(v, &request.Spec),
 		Run: func(ctx *simulator.Context, _ *simulator.Task) (types.AnyType, types.BaseMethodFault) {
 			return v.clone(ctx, &request)
 		}})

@@ -47,6 +47,7 @@ type Lab struct {
 	site    *site
 	faults  faultRules
 	delays  delays
+	clones  clonePlaces
 	calls   calls
 
 	shells         shells

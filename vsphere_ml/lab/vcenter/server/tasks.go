@@ -18,6 +18,8 @@ type job struct {
 	Name string
 	// Run does the work on a context of its own, without any lock held: take ctx.WithLock around every change.
 	Run func(ctx *simulator.Context, task *simulator.Task) (types.AnyType, types.BaseMethodFault)
+	// Hosts are those on which it needs a place among their full clones.
+	Hosts []*esx
 }
 
 // start answers with the job's task, which then runs by itself.
@@ -34,19 +36,31 @@ func (l *Lab) start(ctx *simulator.Context, work job) types.ManagedObjectReferen
 	}
 	ctx.Map.Put(task)
 	own := *ctx // a context of its own: locks are shared by context, and the request's may still hold the entity's
-	ctx.Map.AtomicUpdate(&own, task, []types.PropertyChange{
+	queued := false
+	if len(work.Hosts) > 0 {
+		took, _ := l.clones.take(work.Hosts)
+		queued = !took
+	}
+	changes := []types.PropertyChange{
 		{Name: "info.key", Val: task.Self.Value},
 		{Name: "info.task", Val: task.Self},
-		{Name: "info.startTime", Val: time.Now()},
-		{Name: "info.state", Val: types.TaskInfoStateRunning},
-		{Name: "info.progress", Val: int32(0)},
-	})
+	}
+	if !queued {
+		changes = append(changes, begun()...)
+	}
+	ctx.Map.AtomicUpdate(&own, task, changes)
 	reference := task.Self
-	go l.run(&own, task, work)
+	go l.run(&own, task, work, queued)
 	return reference
 }
 
-func (l *Lab) run(ctx *simulator.Context, task *simulator.Task, work job) {
+func (l *Lab) run(ctx *simulator.Context, task *simulator.Task, work job, queued bool) {
+	if queued && !l.queue(ctx, task, work) {
+		return
+	}
+	if len(work.Hosts) > 0 {
+		defer l.clones.giveBack(work.Hosts)
+	}
 	fault, message := l.faults.task(work)
 	l.pause(ctx, task, work.Method)
 	if finished(ctx, task) { // cancelled meanwhile

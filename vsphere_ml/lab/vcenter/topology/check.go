@@ -71,6 +71,9 @@ func checkModel(model Model, found *problems) {
 	if !versionForm.MatchString(model.ESXiVersion) {
 		found.add("model %q: esxi_version is %q: write it as 8.0.3", model.Name, model.ESXiVersion)
 	}
+	if model.FullClones < 0 {
+		found.add("model %q: full_clones is %d: it must be 0 or more", model.Name, model.FullClones)
+	}
 	if len(model.NUMA) == 0 {
 		found.add("model %q: no [[model.numa]]: a server has at least one node", model.Name)
 	}

@@ -68,11 +68,13 @@ type Model struct {
 	AssignmentPolicy   string `toml:"assignment_policy"`
 	// AssignmentTie says which of equally loaded GPUs backs a vGPU. No public text does, so labs have all three: lowest
 	// (the default) and highest by PCI address, or next, which goes round from the GPU that was taken last.
-	AssignmentTie string          `toml:"assignment_tie"`
-	VGPUManager   string          `toml:"vgpu_manager"`  // the host driver's version; "" when none is installed
-	DeviceGroups  *bool           `toml:"device_groups"` // default: true from API 8.0.0.1 on
-	MFT           string          `toml:"mft"`           // version of the NVIDIA Firmware Tools; "" when not installed
-	Kernel        map[string]bool `toml:"kernel"`
+	AssignmentTie string `toml:"assignment_tie"`
+	VGPUManager   string `toml:"vgpu_manager"`  // the host driver's version; "" when none is installed
+	DeviceGroups  *bool  `toml:"device_groups"` // default: true from API 8.0.0.1 on
+	MFT           string `toml:"mft"`           // version of the NVIDIA Firmware Tools; "" when not installed
+	// FullClones is how many full clones a host takes part in at once, as the source's host or the clone's; 0: any number.
+	FullClones int             `toml:"full_clones"`
+	Kernel     map[string]bool `toml:"kernel"`
 	// Modules are the option strings of drivers, by module: nmlx5_core = "ecn=1". Virtual functions are of [[model.nic]].
 	Modules map[string]string `toml:"module_options"`
 	// VMKernel are VMkernel adapters beyond vmk0, each with the distributed port group it is on: vmk1 = "roce".

@@ -9,10 +9,12 @@ from vsphere_ml.core.plan.changes import PowerOff, PowerOn
 from vsphere_ml.core.plan.plan import Plan, Stage
 from vsphere_ml.core.ports.events import (
     Acting,
+    Dequeued,
     Failed,
     Finished,
     InventoryRead,
     Progressed,
+    Queued,
     ReadingInventory,
     Skipped,
     Started,
@@ -35,6 +37,8 @@ STORY: tuple[Event, ...] = (
     Acting(plan=PLAN),
     Started(change=ON),
     Started(change=OTHER),
+    Queued(change=OTHER),
+    Dequeued(change=OTHER),
     Progressed(change=ON, percent=50),
     Finished(change=ON, seconds=2.04),
     Failed(change=OTHER, error=FAULT),
