@@ -38,16 +38,14 @@ def holds(script: Script, test: ast.expr, *, far: int = 0) -> Who | None:  # noq
             return _ranks_of_comparison(script, left, operator, right)
         case ast.Call() if script.is_call(test, "hvd.rank"):
             return Who.REST  # true for every rank but 0
-        case ast.Name() | ast.Attribute():
-            return _ranks_of_name(script, ast.unparse(test), far)
-        case ast.Call(func=ast.Name(id=name)):
-            return _ranks_of_name(script, name, far)
+        case ast.Name() | ast.Attribute() | ast.Call(func=ast.Name()):
+            return _ranks_of_name(script, test.func if isinstance(test, ast.Call) else test, far)
     return None
 
 
-def _ranks_of_name(script: Script, name: str, far: int) -> Who | None:
+def _ranks_of_name(script: Script, name: ast.expr, far: int) -> Who | None:
     """Return for whom a name holds that can be one thing only."""
-    values = script.values.get(name, [])
+    values = script.values_of(name)
     return holds(script, values[0], far=far + 1) if len(values) == 1 else None
 
 

@@ -6,13 +6,16 @@ import ast
 import warnings
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.diagnostics import mistake
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+# A name and the function that it is local to; None for a name of the script, and for attributes.
+_Key: TypeAlias = "tuple[ast.FunctionDef | None, str]"
 
 HOROVOD = "horovod"
 HVD = "hvd"
@@ -25,7 +28,8 @@ class Script:
 
     tree: ast.Module
     imports: dict[str, str] = field(default_factory=dict)  # local name to full name
-    values: dict[str, list[ast.expr]] = field(default_factory=lambda: defaultdict(list))  # name to what it can be
+    values: dict[_Key, list[ast.expr]] = field(default_factory=lambda: defaultdict(list))  # what a name can be
+    declared: dict[_Key, ast.Global | ast.Nonlocal] = field(default_factory=dict)
     parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
     called: list[tuple[str, ast.Call]] = field(default_factory=list)  # in the text's order, by full name
 
@@ -54,16 +58,21 @@ class Script:
 
     def reach(self, node: ast.AST) -> Iterator[ast.AST]:
         """Yield everything an expression's value can be made of: its parts, and the values of the names in it."""
-        seen: set[str] = set()
+        seen: set[_Key] = set()
         waiting = [(node, 0)]
         while waiting:
             root, far = waiting.pop()
             for each in ast.walk(root):
                 yield each
-                name = self._variable(each)
-                if name is not None and name not in seen and far < _FAR:
-                    seen.add(name)
-                    waiting += [(value, far + 1) for value in self.values.get(name, ())]
+                key = self._key(each)
+                if key is not None and key not in seen and far < _FAR:
+                    seen.add(key)
+                    waiting += [(value, far + 1) for value in self.values[key]]
+
+    def values_of(self, node: ast.AST) -> Sequence[ast.expr]:
+        """Return what a name or an attribute can stand for where it is used; nothing for what is bound nowhere."""
+        key = self._key(node)
+        return () if key is None else self.values[key]
 
     def above(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         """Yield each node around `node` with the child it comes from, innermost first."""
@@ -72,8 +81,17 @@ class Script:
             yield self.parents[child], child
             child = self.parents[child]
 
-    def _variable(self, node: ast.AST) -> str | None:
-        return ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else None
+    def _key(self, node: ast.AST) -> _Key | None:
+        """Return what a name is known by: the innermost function around it that binds it, or the script, has it."""
+        if not isinstance(node, ast.Name | ast.Attribute):
+            return None
+        name = ast.unparse(node)
+        scopes = (*self.functions(node), None) if isinstance(node, ast.Name) else (None,)
+        return next(((scope, name) for scope in scopes if (scope, name) in self.values), None)
+
+    def functions(self, node: ast.AST) -> list[ast.FunctionDef]:
+        """Return the functions around a node, innermost first."""
+        return [parent for parent, _ in self.above(node) if isinstance(parent, ast.FunctionDef)]
 
 
 def _ends(name: str, endings: tuple[str, ...]) -> bool:
@@ -124,6 +142,10 @@ def _gather(script: Script) -> None:
     found = (each for each in script.parents if isinstance(each, ast.Call))
     script.called.extend((script.name(each.func), each) for each in sorted(found, key=_place))
     for node in ast.walk(script.tree):
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            function = next(iter(script.functions(node)), None)
+            script.declared.update({(function, name): node for name in node.names})
+    for node in ast.walk(script.tree):
         _assign(script, node)
 
 
@@ -156,7 +178,7 @@ def _assign(script: Script, node: ast.AST) -> None:
                 _bind(script, target, each)
         case ast.FunctionDef(name=name):
             returned = (each.value for each in ast.walk(node) if isinstance(each, ast.Return) and each.value)
-            script.values[name].extend(returned)
+            script.values[_scope(script, node, name), name].extend(returned)
             _bind_parameters(script, node)
 
 
@@ -168,8 +190,19 @@ def _bind(script: Script, target: ast.expr, value: ast.expr) -> None:
         case ast.Tuple(elts=names) | ast.List(elts=names), _:
             for each in names:
                 _bind(script, each, value)
-        case ast.Name() | ast.Attribute(), _:
-            script.values[ast.unparse(target)].append(value)
+        case ast.Name(id=name), _:
+            script.values[_scope(script, target, name), name].append(value)
+        case ast.Attribute(), _:  # an object's, in whatever function
+            script.values[None, ast.unparse(target)].append(value)
+
+
+def _scope(script: Script, target: ast.AST, name: str) -> ast.FunctionDef | None:
+    """Return the function whose name it is; None for one of the script's, or declared to be."""
+    for function in script.functions(target):
+        declared = script.declared.get((function, name))
+        if not isinstance(declared, ast.Nonlocal):
+            return None if declared else function
+    return None
 
 
 def _bind_parameters(script: Script, function: ast.FunctionDef) -> None:
@@ -177,10 +210,10 @@ def _bind_parameters(script: Script, function: ast.FunctionDef) -> None:
     names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
     for call in script.calls(function.name):
         for name, value in zip(names, call.args, strict=False):
-            script.values[name].append(value)
+            script.values[function, name].append(value)
         for keyword in call.keywords:
             if keyword.arg is not None:
-                script.values[keyword.arg].append(keyword.value)
+                script.values[function, keyword.arg].append(keyword.value)
 
 
 def argument(call: ast.Call, position: int, *names: str) -> ast.expr | None:

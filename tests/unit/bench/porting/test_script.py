@@ -104,7 +104,7 @@ def test_a_value_is_followed_through_names_functions_and_attributes() -> None:
     rate = doubled(Trainer().rate)
     """
     script = parse(textwrap.dedent(text).encode(), "train.py")
-    rate = script.values["self.rate"][0]
+    rate = script.values[None, "self.rate"][0]
     assert script.mentions(rate, "hvd.size")
     assert not script.mentions(rate, "hvd.rank")
     assert script.mentions(ast.parse("doubled(self.rate)", mode="eval").body, "hvd.size")

@@ -142,7 +142,7 @@ class ScriptEditor:
 
     def resolve(self, node: ast.expr, far: int = 0) -> list[ast.expr]:
         """Return what a name can be, by assignments and arguments; the expression itself when it is no name."""
-        values = self.script.values.get(ast.unparse(node), ()) if isinstance(node, ast.Name | ast.Attribute) else ()
+        values = self.script.values_of(node)
         if not values or far > 5:  # noqa: PLR2004 - names of names of names
             return [node]
         return [found for each in values if each is not node for found in self.resolve(each, far + 1)]
