@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.overhead_script import STEPS
 from benchmarks.provision import running, vsml
-from vsphere_ml.bench.stats.estimate import ratio
+from vsphere_ml.bench.stats.ratio import LaunchFigures, ratio
 from vsphere_ml.bench.stats.verdicts import RESOLUTION
 from vsphere_ml.cli.wiring import guest_wiring
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
@@ -197,7 +197,7 @@ def measured(site: Site) -> bool:
 def throughput(pairs: Sequence[tuple[Launch, Launch]]) -> bool:
     """Print ours as a share of the bare launcher's, and return whether it is enough."""
     shares = [bare.step_s / ours.step_s for bare, ours in pairs]
-    estimate = ratio([1.0] * len(shares), shares)
+    estimate = ratio(LaunchFigures(values=(1.0,) * len(shares)), LaunchFigures(values=tuple(shares)))
     wide = estimate.half_width is None or estimate.half_width > RESOLUTION
     preserved = estimate.value >= LEAST_THROUGHPUT
     missed = estimate.high is not None and estimate.high < LEAST_THROUGHPUT

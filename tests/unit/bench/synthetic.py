@@ -31,9 +31,10 @@ from vsphere_ml.bench.model.record import (
 )
 from vsphere_ml.bench.model.record import Path as Way
 from vsphere_ml.bench.records import store
+from vsphere_ml.bench.stats.stop import launches_suffice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from vsphere_ml.bench.network.regimes import Regime
 
@@ -50,6 +51,14 @@ def correlated(rng: random.Random, count: int, mean: float, *, cv: float = 0.02,
         values.append(mean * (1 + cv * noise))
         noise = phi * noise + (1 - phi * phi) ** 0.5 * rng.gauss(0, 1)
     return values
+
+
+def stopped_series(draw: Callable[[], float], half_width: float, *, cap: int = 20) -> tuple[float, ...]:
+    """Return one figure a launch, of launches that end once they agree within `half_width`, or after `cap`."""
+    figures: list[float] = []
+    while len(figures) < cap and not launches_suffice(figures, elapsed_s=0, cap_s=1, half_width=half_width):
+        figures.append(draw())
+    return tuple(figures)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

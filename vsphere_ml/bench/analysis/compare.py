@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.bench.analysis.metric import metric
+from vsphere_ml.bench.analysis.metric import launch_figures, metric
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.model.record import Configuration, Outcome, Run, Workload
 from vsphere_ml.bench.model.titles import Titles
 from vsphere_ml.bench.records.codec import encode
-from vsphere_ml.bench.stats.estimate import Estimate, ratio
+from vsphere_ml.bench.stats.ratio import ratio
 from vsphere_ml.bench.stats.verdicts import judge
 from vsphere_ml.core.errors import NotPossible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from vsphere_ml.bench.stats.estimate import Estimate
+    from vsphere_ml.bench.stats.ratio import LaunchFigures
     from vsphere_ml.bench.stats.verdicts import ComparisonResult, Judgement
 
 AGAIN = 0.02  # a calibration that differs by less is the same link
@@ -78,25 +81,26 @@ class _Figures:
     configuration: Configuration
     title: str
     metric: str
-    values: tuple[Sequence[float], Sequence[float]]
+    values: tuple[LaunchFigures, LaunchFigures]
 
 
 def _read_figures(mine: Sequence[Run], other: Sequence[Run], titles: Titles) -> _Figures | None:
     both = common_sizes((*mine, *other))
-    first, second = ([each for run in side if (each := metric(run, both)) is not None] for side in (mine, other))
-    if not first or not second:
+    first, second = launch_figures(mine, both), launch_figures(other, both)
+    name = next((figure[0] for run in mine if (figure := metric(run, both)) is not None), "")
+    if not first.values or not second.values:
         return None
     return _Figures(
         configuration=mine[0].configuration,
         title=" against ".join(dict.fromkeys(titles(side[0].configuration) for side in (mine, other))),
-        metric=first[0][0],
-        values=([value for _, value in first], [value for _, value in second]),
+        metric=name,
+        values=(first, second),
     )
 
 
 def _row(measured: _Figures, said: Judgement) -> ComparisonRow:
     estimate = ratio(*measured.values)
-    middle = ratio([1.0], measured.values[0]).value
+    middle = math.exp(measured.values[0].log_mean)
     return ComparisonRow(
         configuration=measured.configuration,
         title=measured.title,

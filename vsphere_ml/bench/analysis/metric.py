@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.analysis.training import training
 from vsphere_ml.bench.network.sweeps import LARGE, collective, sizes
+from vsphere_ml.bench.stats.ratio import LaunchFigures
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from vsphere_ml.bench.model.record import Run
 
@@ -37,3 +38,15 @@ def metric(run: Run, only: Collection[int] | None = None) -> tuple[str, float] |
     if run.link_results:
         return LINK, statistics.geometric_mean(each.bytes_per_s for each in run.link_results)
     return None
+
+
+def launch_figures(runs: Iterable[Run], only: Collection[int] | None = None) -> LaunchFigures:
+    """Return one figure a launch, of those of one configuration that measured something, in the order they were made.
+
+    `only` as of `metric`.
+    """
+    measured = [(run, figure[1]) for run in runs if (figure := metric(run, only)) is not None]
+    return LaunchFigures(
+        values=tuple(value for _, value in measured),
+        until_precise=any(run.method.repeats_ci_target is not None for run, _ in measured),
+    )

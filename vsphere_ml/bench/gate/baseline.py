@@ -6,14 +6,15 @@ import json
 import math
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.analysis.metric import BUS, LINK, metric
+from vsphere_ml.bench.analysis.metric import BUS, LINK, launch_figures, metric
 from vsphere_ml.bench.analysis.study import groups
 from vsphere_ml.bench.gate.thresholds import OF_BOUND, SCHEMA, TOLERANCE
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.model.record import Outcome, Verdict, Workload
 from vsphere_ml.bench.model.titles import Titles
 from vsphere_ml.bench.records import store
-from vsphere_ml.bench.stats.estimate import across_launches, margin_of_no_change
+from vsphere_ml.bench.stats.estimate import across_launches
+from vsphere_ml.bench.stats.ratio import margin_of_no_change
 from vsphere_ml.core.errors import ConfigError, NotPossible
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _lines(runs: Sequence[Run]) -> Iterator[str]:
 
 def _tolerance_percent(same: Sequence[Run]) -> float:
     """Return how much slower later launches may be: 5 %, or more where these differ too much to tell so little."""
-    within = margin_of_no_change([texts[1] for run in same if (texts := metric(run)) is not None])
+    within = margin_of_no_change(launch_figures(same))
     return max(TOLERANCE * 100, math.ceil(within * 1000) / 10)
 
 

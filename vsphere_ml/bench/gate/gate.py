@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.analysis.compare import alike_but_sizes, compare
-from vsphere_ml.bench.analysis.metric import BUS, LINK, metric
+from vsphere_ml.bench.analysis.metric import BUS, LINK, launch_figures, metric
 from vsphere_ml.bench.analysis.study import AT_CEILING, groups, study
 from vsphere_ml.bench.gate.thresholds import Threshold, limits
 from vsphere_ml.bench.launch.matrix import is_same_configuration
@@ -16,7 +16,8 @@ from vsphere_ml.bench.model.record import VSML, Outcome
 from vsphere_ml.bench.model.titles import Titles
 from vsphere_ml.bench.proof.path_diagnostics import unproven
 from vsphere_ml.bench.proof.paths import PATH
-from vsphere_ml.bench.stats.estimate import across_launches, launches_for
+from vsphere_ml.bench.stats.estimate import across_launches
+from vsphere_ml.bench.stats.ratio import launches_for
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import BenchError, NotPossible, VsmlError
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.analysis.study import Study
     from vsphere_ml.bench.model.record import Configuration, Run
     from vsphere_ml.bench.model.transports import Transport
+    from vsphere_ml.bench.stats.ratio import LaunchFigures
 
 # Where the NIC hangs off the CPU, or PCIe ACS is on, a collective over RDMA gets about this share (NVIDIA/nccl#412).
 BEHIND_CPU = (0.64, 0.75)
@@ -142,16 +144,15 @@ def _baseline(runs: Sequence[Run], baseline: Sequence[Run], thresholds: Sequence
             yield GateCheck(target=titles(asked), kind="baseline", severity=Severity.UNKNOWN, message=message)
 
 
-def _values(runs: Iterable[Run], row: ComparisonRow) -> list[float]:
-    of = [
+def _values(runs: Iterable[Run], row: ComparisonRow) -> LaunchFigures:
+    return launch_figures(
         run
         for run in runs
         if run.outcome is Outcome.COMPLETE and is_same_configuration(run.configuration, row.configuration)
-    ]
-    return [texts[1] for run in of if (texts := metric(run)) is not None]
+    )
 
 
-def _check_regression(row: ComparisonRow, tolerance: float, before: Sequence[float], now: Sequence[float]) -> GateCheck:
+def _check_regression(row: ComparisonRow, tolerance: float, before: LaunchFigures, now: LaunchFigures) -> GateCheck:
     """A regression takes both: a figure beyond the tolerance, and an interval that leaves 1 out."""
     estimate = row.ratio
     change = f"{figures.percent(estimate.value - 1)} against the baseline, {figures.plus_minus(estimate)}"

@@ -304,6 +304,7 @@ class Method:
     data: str = ""  # synthetic or real, and where from
     synchronised: str = ""  # how ranks begin a measurement together
     ended: str = ""  # why there are no more steps
+    repeats_ci_target: float | None = None  # share; launches were to end once they agree within this; None: never
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

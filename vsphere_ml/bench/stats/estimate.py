@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.stats.student import probability_within, quantile
+from vsphere_ml.bench.stats.student import quantile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,8 +17,6 @@ LEVEL = 0.95
 # value in 92 of 100 launches. At this level, and with the looks of `stop.py`, it is in 93 to 97 of 100, whether a
 # series was stopped or not. `tests/unit/bench/stats/test_coverage.py` is that simulation.
 STOPPED = 0.965
-MOST_LAUNCHES = 30
-MORE_SPREAD = 1.5  # in variance, than a few launches show
 _WIDEST = 50.0  # an interval of e^50 to either side says nothing, and more would not be a number
 
 
@@ -56,80 +54,6 @@ def across_launches(values: Sequence[float]) -> Estimate:
         return Estimate(value=statistics.fmean(values), basis="1 launch")
     error = statistics.stdev(values) / math.sqrt(len(values))
     return student(statistics.fmean(values), error, len(values) - 1, basis)
-
-
-def ratio(first: Sequence[float], second: Sequence[float], level: float = LEVEL) -> Estimate:
-    """Return how often `second` is `first`, from one figure a launch on either side.
-
-    Ratio of the geometric means; Welch's interval on the logarithms, with the degrees of freedom rounded down.
-    """
-    value = math.exp(_log_mean(second) - _log_mean(first))
-    basis = f"{len(first)} and {len(second)} launches"
-    if min(len(first), len(second)) < 2:  # noqa: PLR2004 - a spread takes two
-        return Estimate(value=value, basis=basis)
-    error, freedom = _log_error(first, second)
-    if error == 0:  # figures that are equal to the last digit show no spread, which is not that there is none
-        return Estimate(value=value, basis=f"{basis} without a spread")
-    half = quantile(level, freedom) * error
-    return Estimate(value=value, low=value / math.exp(half), high=value * math.exp(half), basis=basis)
-
-
-def p_value(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return how likely so large a difference is by chance (Welch's test on the logarithms); 1 without a spread."""
-    if min(len(first), len(second)) < 2:  # noqa: PLR2004 - a spread takes two
-        return 1.0
-    error, freedom = _log_error(first, second)
-    return 1 - probability_within(abs(_log_mean(second) - _log_mean(first)) / error, freedom) if error else 1.0
-
-
-def _log_mean(values: Sequence[float]) -> float:
-    return statistics.fmean(map(math.log, values))
-
-
-def _log_error(first: Sequence[float], second: Sequence[float]) -> tuple[float, int]:
-    """Return the standard error of the difference of two mean logarithms, and its degrees of freedom."""
-    parts = [_spread(each) / len(each) for each in (first, second)]
-    error = math.sqrt(sum(parts))
-    return error, _welch(parts, [len(first), len(second)]) if error else 1
-
-
-def _welch(parts: Sequence[float], counts: Sequence[int]) -> int:
-    below = sum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True))
-    return max(1, math.floor(sum(parts) ** 2 / below))
-
-
-def launches_for(first: Sequence[float], second: Sequence[float], half: float) -> int | None:
-    """Return how many launches `second` takes until `ratio` is known to ± `half`, a difference of logarithms.
-
-    They are taken to spread as they do now, and somewhat more, since few launches tell their spread badly. None where
-    no number up to MOST_LAUNCHES does, or where `first` is a single one.
-    """
-    spreads = [_spread(first), _spread(second) if len(second) > 1 else _spread(first)]
-    if len(first) < 2 or half <= 0:  # noqa: PLR2004 - a spread takes two
-        return None
-    for count in range(max(2, len(second)), MOST_LAUNCHES + 1):
-        counts = (len(first), count)
-        parts = [MORE_SPREAD * spread / each for spread, each in zip(spreads, counts, strict=True)]
-        if sum(parts) == 0 or quantile(LEVEL, _welch(parts, counts)) * math.sqrt(sum(parts)) <= half:
-            return count
-    return None
-
-
-def margin_of_no_change(values: Sequence[float]) -> float:
-    """Return by what share as many later launches are surely not slower, where nothing has changed; 0 for a single one.
-
-    In 96 of 100 cases with five launches, so that a gate of this tolerance opens: the half-width of their ratio, and
-    how far that ratio strays. The first launches' spread is badly known, which the 99 % quantile makes up for.
-    """
-    if len(values) < 2:  # noqa: PLR2004 - a spread takes two
-        return 0.0
-    widths = quantile(0.99, len(values) - 1) + quantile(LEVEL, 2 * len(values) - 2)
-    return 1 - math.exp(-widths * math.sqrt(2 * _spread(values) / len(values)))
-
-
-def _spread(values: Sequence[float]) -> float:
-    """Return the variance of the logarithms; 0 for a single value."""
-    return statistics.variance([math.log(each) for each in values]) if len(values) > 1 else 0.0
 
 
 def estimate_around(value: float, share: float, basis: str) -> Estimate:

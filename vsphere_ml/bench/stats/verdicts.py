@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.stats.estimate import LEVEL, Estimate, p_value, ratio
+from vsphere_ml.bench.stats.estimate import LEVEL
+from vsphere_ml.bench.stats.ratio import p_value, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from vsphere_ml.bench.stats.estimate import Estimate
+    from vsphere_ml.bench.stats.ratio import LaunchFigures
 
 LEAST = 0.01  # a difference below this is not called one, however sure it is
 EQUIVALENCE = 0.05  # what is surely less than this is told as equivalence: the gate's tolerance
@@ -17,7 +21,7 @@ RESOLUTION = 0.05  # an interval wider than this to either side tells nothing
 NO_SPREAD = "one launch on a side, or figures that are equal to the last digit: nobody saw by how much launches differ"
 TOO_WIDE = "the interval is too wide; more launches narrow it: --repeats, --results the same record"
 
-Sides = tuple["Sequence[float]", "Sequence[float]"]
+Sides = tuple["LaunchFigures", "LaunchFigures"]
 
 
 class ComparisonResult(StrEnum):

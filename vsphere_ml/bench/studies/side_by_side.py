@@ -6,17 +6,19 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.analysis.metric import metric
+from vsphere_ml.bench.analysis.metric import launch_figures, metric
 from vsphere_ml.bench.analysis.study import study
 from vsphere_ml.bench.launch.matrix import is_same_configuration
 from vsphere_ml.bench.model.record import Configuration, Outcome
-from vsphere_ml.bench.stats.estimate import Estimate, across_launches, ratio
+from vsphere_ml.bench.stats.estimate import Estimate, across_launches
+from vsphere_ml.bench.stats.ratio import ratio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vsphere_ml.bench.analysis.study import Study
     from vsphere_ml.bench.model.record import Run
+    from vsphere_ml.bench.stats.ratio import LaunchFigures
     from vsphere_ml.bench.studies.study_design import StudyDesign
 
 
@@ -160,11 +162,9 @@ def _with_ratios(cells: Sequence[Cell | None], runs: Sequence[Run]) -> tuple[Cel
     )
 
 
-def _figures(cell: Cell, runs: Sequence[Run]) -> list[float]:
-    return [
-        figure[1]
+def _figures(cell: Cell, runs: Sequence[Run]) -> LaunchFigures:
+    return launch_figures(
+        run
         for run in runs
-        if run.outcome is Outcome.COMPLETE
-        and is_same_configuration(run.configuration, cell.configuration)
-        and (figure := metric(run)) is not None
-    ]
+        if run.outcome is Outcome.COMPLETE and is_same_configuration(run.configuration, cell.configuration)
+    )

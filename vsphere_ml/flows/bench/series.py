@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from vsphere_ml.bench.analysis.metric import metric
+from vsphere_ml.bench.analysis.metric import launch_figures
 from vsphere_ml.bench.launch import matrix
 from vsphere_ml.bench.launch.events import Launching, LaunchSkipped, Measured, Planning, PrecisionReached
 from vsphere_ml.bench.launch.launchers import find_launcher
@@ -307,7 +307,7 @@ class Series:
             if run.outcome is Outcome.COMPLETE and is_same_configuration(run.configuration, asked)
         ]
         return launches_suffice(
-            [texts[1] for run in complete if (texts := metric(run)) is not None],
+            launch_figures(complete).values,
             elapsed_s=self.clock.now() - self.began,
             cap_s=self.enough.seconds or float("inf"),
             half_width=self.enough.half_width,
@@ -339,6 +339,7 @@ class Series:
         return {}
 
     def _keep(self, launch: PlannedLaunch, run: Run, error: VsmlError | None) -> None:
+        run = replace(run, method=replace(run.method, repeats_ci_target=self.enough.half_width or None))
         self.runs.append(run)
         run = self.runs[-1] = self._noted(launch, run)
         if run.outcome is Outcome.COMPLETE and run.configuration.workload not in WITHOUT_RANKS:

@@ -51,6 +51,18 @@ def test_one_launch_on_a_side_tells_nothing_and_says_why() -> None:
     assert "one launch" in row.reason
 
 
+def test_launches_that_ended_once_they_agreed_are_not_taken_for_that_sure() -> None:
+    def agreed(runs: tuple[Run, ...]) -> tuple[Run, ...]:
+        return tuple(replace(run, method=replace(run.method, repeats_ci_target=0.02)) for run in runs)
+
+    sides = sweeps(1.0, launches=20), sweeps(1.0, launches=20, seed=2)
+    counted, agreed_on = (compare(*each).rows[0].ratio for each in (sides, [agreed(side) for side in sides]))
+    assert counted.value == agreed_on.value
+    assert counted.half_width is not None
+    assert agreed_on.half_width is not None
+    assert counted.half_width < agreed_on.half_width
+
+
 def test_noise_is_told_from_sameness() -> None:
     rng = random.Random(3)
     loud = tuple(

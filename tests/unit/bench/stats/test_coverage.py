@@ -7,10 +7,10 @@ import statistics
 
 import pytest
 
-from tests.unit.bench.synthetic import correlated
+from tests.unit.bench.synthetic import correlated, stopped_series
 from vsphere_ml.bench.stats.correlated_mean import within_launch
 from vsphere_ml.bench.stats.estimate import Estimate, across_launches
-from vsphere_ml.bench.stats.stop import launch_checkpoints, launches_suffice, step_checkpoints, steps_suffice
+from vsphere_ml.bench.stats.stop import launch_checkpoints, step_checkpoints, steps_suffice
 from vsphere_ml.bench.stats.warmup import detect
 
 PEEK = 10  # steps that come between two looks of the watch
@@ -31,14 +31,6 @@ def stopped_launch(rng: random.Random, phi: float, cv: float, *, cap: int = STEP
     return steps
 
 
-def stopped_series(rng: random.Random, cv: float, half_width: float) -> list[float]:
-    """Return one figure a launch, of launches that end by the rule or after 20."""
-    figures: list[float] = []
-    while len(figures) < 20 and not launches_suffice(figures, elapsed_s=0, cap_s=1, half_width=half_width):
-        figures.append(rng.gauss(1, cv))
-    return figures
-
-
 def holds(seen: Estimate) -> bool:
     return seen.low is not None and seen.high is not None and seen.low <= 1 <= seen.high
 
@@ -51,7 +43,9 @@ def covered_by_steps(phi: float, cv: float, launches: int, *, cap: int = STEPS) 
 
 def covered_by_launches(cv: float, half_width: float, series: int) -> float:
     rng = random.Random(f"{cv} {half_width}")
-    return statistics.fmean(holds(across_launches(stopped_series(rng, cv, half_width))) for _ in range(series))
+    return statistics.fmean(
+        holds(across_launches(stopped_series(lambda: rng.gauss(1, cv), half_width))) for _ in range(series)
+    )
 
 
 @pytest.mark.parametrize(("phi", "cv"), [(0.0, 0.1), (0.8, 0.03)])

@@ -19,7 +19,8 @@ from vsphere_ml.bench.model.record import Steps, SweepPoint
 from vsphere_ml.bench.network import sweeps
 from vsphere_ml.bench.stats import stop
 from vsphere_ml.bench.stats.correlated_mean import within_launch
-from vsphere_ml.bench.stats.estimate import across_launches, ratio
+from vsphere_ml.bench.stats.estimate import across_launches
+from vsphere_ml.bench.stats.ratio import LaunchFigures, ratio
 from vsphere_ml.bench.stats.series import summary
 from vsphere_ml.bench.stats.student import quantile
 from vsphere_ml.bench.stats.warmup import detect
@@ -72,8 +73,8 @@ def test_coverage_of_the_ratio_of_two_records() -> None:
     rng = random.Random(22)
     covered = 0
     for _ in range(2000):
-        first = [rng.gauss(100, 1) for _ in range(5)]
-        second = [rng.gauss(110, 4) for _ in range(4)]
+        first = LaunchFigures(values=tuple(rng.gauss(100, 1) for _ in range(5)))
+        second = LaunchFigures(values=tuple(rng.gauss(110, 4) for _ in range(4)))
         seen = ratio(first, second)
         assert seen.low is not None
         assert seen.high is not None
@@ -139,7 +140,7 @@ def test_at_least_half_is_left_and_nothing_crashes(times: list[float]) -> None:
 
 def test_a_single_launch_has_no_interval_across_launches() -> None:
     assert across_launches([1.0]).half_width is None
-    assert ratio([1.0], [2.0, 2.1]).half_width is None
+    assert ratio(LaunchFigures(values=(1.0,)), LaunchFigures(values=(2.0, 2.1))).half_width is None
 
 
 def test_the_effective_number_of_steps_is_smaller_where_neighbours_agree() -> None:

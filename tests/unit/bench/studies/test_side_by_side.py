@@ -11,11 +11,11 @@ import pytest
 from rich.console import Console
 
 from tests.unit.bench.studies.studies import measured, refused, spec
-from vsphere_ml.bench.analysis.metric import metric
+from vsphere_ml.bench.analysis.metric import launch_figures
 from vsphere_ml.bench.launch.programs import HANDLED_APART
 from vsphere_ml.bench.model.record import Workload
 from vsphere_ml.bench.model.transports import Transport
-from vsphere_ml.bench.stats.estimate import ratio
+from vsphere_ml.bench.stats.ratio import ratio
 from vsphere_ml.bench.studies import STUDIES, ats, documents, pvrdma, tcp_stacks
 from vsphere_ml.bench.studies.side_by_side import CellState, SideBySide, side_by_side
 from vsphere_ml.cli.views.bench.studies import side_by_side as view
@@ -60,7 +60,7 @@ def test_a_ratio_is_welch_s_of_one_figure_a_launch() -> None:
     asked = pvrdma.DESIGN.cells(spec(nodes=(2,), transports=(Transport.TCP, Transport.PVRDMA)))
     slow, fast = measured(asked[0]), measured(asked[1], faster=2.0)
     made = side_by_side(pvrdma.DESIGN, asked, (*slow, *fast))
-    first, second = ([figure[1] for run in side if (figure := metric(run)) is not None] for side in (slow, fast))
+    first, second = (launch_figures(side) for side in (slow, fast))
     assert [cell.ratio for cell in made.cells if cell.ratio is not None] == [ratio(first, second)]
 
 

@@ -149,6 +149,7 @@ def test_launches_end_when_they_agree_and_the_record_says_so(tmp_path: Path, gol
     assert len(made.recorded) == 5
     (diagnostic,) = made.recorded[-1].diagnostics
     assert diagnostic.code == "bench.precision-reached"
+    assert {run.method.repeats_ci_target for run in made.recorded} == {0.02}
     golden(diagnostic.message)
     assert [each.why for each in made.told if isinstance(each, PrecisionReached)] == [Stop.PRECISE] * 5
 
@@ -162,6 +163,7 @@ def test_launches_that_differ_go_on_until_the_time_is_up(tmp_path: Path, golden:
 def test_without_a_rule_every_launch_is_made(tmp_path: Path) -> None:
     made = series(tmp_path, Hands(), repeats=4)
     assert [run.diagnostics for run in made.recorded] == [()] * 4
+    assert [run.method.repeats_ci_target for run in made.recorded] == [None] * 4
 
 
 def test_a_launch_that_fails_does_not_keep_the_others_back(tmp_path: Path) -> None:
