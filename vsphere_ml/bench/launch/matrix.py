@@ -9,7 +9,7 @@ from vsphere_ml.bench.launch.launchers import find_gpu_backend
 from vsphere_ml.bench.model.engines import Engine
 from vsphere_ml.bench.model.job import OPEN_MPI, RunIn
 from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
-from vsphere_ml.bench.model.record import WITHOUT_RANKS, Configuration, Outcome, Workload
+from vsphere_ml.bench.model.record import WITHOUT_RANKS, Arithmetic, Configuration, Outcome, Workload
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.network.regimes import Regime
 from vsphere_ml.core.errors import ConfigError
@@ -38,6 +38,7 @@ class BenchSpec:
     transports: tuple[Transport, ...] = (Transport.TCP,)
     link_transports: tuple[Transport, ...] = ()  # of the workload `link`; empty: those
     gradients: tuple[str, ...] = ("fp32",)
+    precisions: tuple[Arithmetic, ...] = (Arithmetic.FP32,)  # of the workload `train`
     engine: Engine = Engine.TENSORFLOW
     launcher: str = LauncherName.HOROVODRUN
     backend: str = Backend.GLOO
@@ -98,13 +99,18 @@ def _regime(spec: BenchSpec, regime: Regime, nodes: int) -> Configuration:
 
 def _expand_workloads(spec: BenchSpec) -> tuple[Configuration, ...]:
     return tuple(
-        _configuration(replace(spec, launcher=launcher, backend=backend), workload, nodes, transport, gradients)
+        replace(
+            _configuration(replace(spec, launcher=launcher, backend=backend), workload, nodes, transport, gradients),
+            precision=precision,
+        )
         for nodes in sorted(set(spec.nodes))
         for workload in _WORKLOADS
         if workload in spec.workloads and _says_something(spec, workload, nodes)
         for transport in _transports(spec, workload, nodes)
         for launcher, backend in _stacks(spec, workload)
         for gradients in (sorted(set(spec.gradients), reverse=True) if workload is Workload.TRAIN else ("fp32",))
+        for precision in (Arithmetic if workload is Workload.TRAIN else (Arithmetic.FP32,))
+        if precision in spec.precisions or workload is not Workload.TRAIN
     )
 
 

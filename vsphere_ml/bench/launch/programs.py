@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model.engines import ENGINES, Engine
 from vsphere_ml.bench.model.job import SCRIPT, STOP
-from vsphere_ml.bench.model.record import Workload
+from vsphere_ml.bench.model.record import Arithmetic, Workload
 from vsphere_ml.bench.network.regimes import Regime
 from vsphere_ml.bench.probe import nccl_tests
 
@@ -41,10 +41,11 @@ def _program(job: Job, script: Path | None, arguments: tuple[str, ...]) -> tuple
         return (f"{job.folder}/{SCRIPT}/{script.name}", *arguments)
     if asked.workload is Workload.TRAIN:
         model = ("--model", asked.model, "--batch", str(asked.batch), "--precision", asked.gradients)
+        math = ("--math", asked.precision) if asked.precision != Arithmetic.FP32 else ()
         how = ("--elastic",) if job.least_nodes else ("--until", f"{job.folder}/{STOP}")
         engine = ENGINES[Engine(asked.options.get("engine", Engine.TENSORFLOW))]
         over = ("--backend", str(asked.backend)) if engine.takes_backend else ()
-        return (f"{job.folder}/train.py", "--engine", engine.module, *model, *over, *options, *how)
+        return (f"{job.folder}/train.py", "--engine", engine.module, *model, *math, *over, *options, *how)
     if asked.workload is Workload.REGIMES:
         options += _regime_options(Regime(asked.options["regime"]), asked.batch)
     return (f"{job.folder}/{asked.workload.value}.py", *options)

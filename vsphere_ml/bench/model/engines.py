@@ -35,6 +35,8 @@ class EngineSpec:
     needs: Needs
     launchers: tuple[LauncherName, ...]  # the first is the default
     models: tuple[str, ...] = ()  # that it has; empty: all
+    has_mixed_precision: bool = False
+    has_xla: bool = False  # as an option
     takes_backend: bool = False  # it has an option for what gradients go over, which Horovod decides by itself
 
 
@@ -46,6 +48,8 @@ ENGINES = {
             module="tensorflow_horovod",
             needs=Needs.HOROVOD,
             launchers=(LauncherName.HOROVODRUN, LauncherName.MPIRUN),
+            has_mixed_precision=True,
+            has_xla=True,
         ),
         EngineSpec(
             engine=Engine.PYTORCH,

@@ -18,6 +18,14 @@ SCHEMA = "vsml.bench/3"
 VSML = "vsml"  # the source of what was not imported
 
 
+class Arithmetic(StrEnum):
+    """What a training computes in. Mixed precision is as Keras calls its policies: weights stay in fp32."""
+
+    FP32 = "fp32"
+    MIXED_FLOAT16 = "mixed_float16"
+    MIXED_BFLOAT16 = "mixed_bfloat16"
+
+
 class Workload(StrEnum):
     """What ran."""
 
@@ -64,7 +72,7 @@ class Configuration:
     model: str = ""
     parameters: int | None = None
     batch: int | None = None  # samples a rank takes in one step
-    precision: str = "fp32"  # of the arithmetic
+    precision: str = "fp32"  # of the arithmetic; `Arithmetic` where vsml measured it
     gradients: str = "fp32"  # as they go over the wire; fp16 with Horovod's compression
     options: Mapping[str, str] = field(default_factory=dict)  # whatever else changes the result
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ENGINES = ("tensorflow_horovod", "pytorch_ddp", "jax_spmd")
 MODELS = ("small", "mobilenetv2", "resnet50")
+MATHS = ("fp32", "mixed_float16", "mixed_bfloat16")  # as Keras calls its policies
 ASK_EVERY = 10  # steps
 LOCAL_EVERY = 5  # steps; 0: never
 
@@ -73,6 +74,8 @@ def main() -> None:
         batch=given.batch,
         image=given.image,
         precision=given.precision,
+        math=getattr(training, "math", "float32"),
+        xla=given.xla,
         seed=given.seed,
         device=training.device,
         versions={"python": sys.version.split()[0], **training.versions},
@@ -97,6 +100,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--image", type=int, default=64, help="pixels of a side")
     parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--precision", choices=("fp32", "fp16"), default="fp32", help="of gradients on the wire")
+    parser.add_argument("--math", choices=MATHS, default=MATHS[0], help="what is computed in (TensorFlow)")
+    parser.add_argument("--xla", choices=("off", "on"), default="off", help="compile both passes (TensorFlow)")
     parser.add_argument("--backend", choices=("gloo", "nccl"), default="gloo", help="for gradients, without Horovod")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--local-every", type=int, default=LOCAL_EVERY, help="steps from one local step to the next")

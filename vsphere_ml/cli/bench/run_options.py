@@ -15,6 +15,7 @@ import typer
 from vsphere_ml.bench.model.engines import ENGINES, Engine
 from vsphere_ml.bench.model.job import MARK, RunIn
 from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
+from vsphere_ml.bench.model.record import Arithmetic
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.cli.bench.files import pieces
 from vsphere_ml.cli.options import option_group
@@ -112,6 +113,12 @@ class TrainOptions:
     gradients: Annotated[
         list[Gradients] | None, typer.Option("--compression", help="Gradient compression: none (fp32), or to fp16.")
     ] = None
+    math: Annotated[
+        list[Arithmetic] | None, typer.Option(help="Arithmetic: fp32, or mixed precision with TensorFlow.")
+    ] = None
+    xla: Annotated[
+        bool, typer.Option("--xla", help="Compile the forward and backward pass with XLA, with TensorFlow.")
+    ] = False
     steps: Annotated[int, typer.Option(min=2, metavar="N", help="Maximum number of steps per launch.")] = 200
     local_every: Annotated[
         int,
@@ -142,8 +149,9 @@ class TrainOptions:
     def options(self) -> dict[str, str]:
         """Return what of these makes another configuration."""
         elastic = {"least_nodes": str(self.least_nodes)} if self.least_nodes else {}
+        xla = {"xla": "on"} if self.xla else {}
         local = {"local-every": str(self.local_every)} if self.local_every != LOCAL_EVERY else {}
-        return {"image": str(self.image), "steps": str(self.steps), **elastic, **local}
+        return {"image": str(self.image), "steps": str(self.steps), **elastic, **local, **xla}
 
 
 @option_group
@@ -296,6 +304,7 @@ def bench_spec(given: BenchOptions, spec: ClusterSpec, most: int) -> BenchSpec:
         slots=asked.slots or min(node.gpu.count for node in spec.nodes),
         transports=tuple(asked.transport or [Transport.TCP]),
         gradients=tuple(train.gradients or [Gradients.FP32]),
+        precisions=tuple(train.math or [Arithmetic.FP32]),
         engine=engine,
         launcher=launcher,
         backend=choose_backend(launcher, asked.backend, elastic=bool(train.least_nodes)),
@@ -320,7 +329,7 @@ def choose_engine(asked: MatrixOptions, train: TrainOptions) -> tuple[Engine, La
     """Return what trains and what starts it; of the one that nobody names, what goes with the other.
 
     ConfigError `usage` for an engine that the launcher does not start, that a workload does not run on, or that has
-    no such model.
+    no such model or arithmetic.
     """
     of_launcher = (each.engine for each in ENGINES.values() if asked.launcher in each.launchers)
     engine = asked.engine or next(of_launcher, Engine.TENSORFLOW)
@@ -334,6 +343,7 @@ def choose_engine(asked: MatrixOptions, train: TrainOptions) -> tuple[Engine, La
         raise ConfigError(
             f"{train.model} is not there for {engine}", code="usage", hint=f"--model {' or '.join(models)}"
         )
+    _check_arithmetic(engine, train)
     if engine is not Engine.TENSORFLOW and WorkloadName.ALLREDUCE in (asked.workload or ()):
         raise ConfigError(
             f"`allreduce` is measured with Horovod, and {engine} here runs without it",
@@ -341,6 +351,16 @@ def choose_engine(asked: MatrixOptions, train: TrainOptions) -> tuple[Engine, La
             hint=f"--workload train, or --engine {Engine.TENSORFLOW}",
         )
     return engine, launcher
+
+
+def _check_arithmetic(engine: Engine, train: TrainOptions) -> None:
+    spec = ENGINES[engine]
+    mixed = [each for each in train.math or () if each is not Arithmetic.FP32]
+    if mixed and not spec.has_mixed_precision:
+        hint = f"--engine {Engine.TENSORFLOW}, or --math {Arithmetic.FP32}"
+        raise ConfigError(f"{engine} has no {mixed[0]} here", code="usage", hint=hint)
+    if train.xla and not spec.has_xla:
+        raise ConfigError(f"{engine} has no --xla here", code="usage", hint=f"--engine {Engine.TENSORFLOW}")
 
 
 def launch_settings(given: BenchOptions, spec: ClusterSpec) -> LaunchSettings:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -82,6 +82,15 @@ def test_other_configurations_are_refused_with_what_differs(golden: Golden) -> N
     forced = compare(sweeps(1.0), other, force=True)
     assert forced.rows[0].answer is ComparisonResult.EQUIVALENT
     golden(forced.differences)
+
+
+@pytest.mark.parametrize("changed", [{"precision": "mixed_float16"}, {"options": {"xla": "on"}}])
+def test_other_arithmetic_and_xla_are_other_configurations(changed: dict[str, Any]) -> None:
+    runs = sweeps(1.0)
+    other = [replace(run, configuration=replace(run.configuration, **changed)) for run in runs]
+    with pytest.raises(NotPossible) as caught:
+        compare(runs, other)
+    assert caught.value.code == "bench.not-comparable"
 
 
 def test_a_record_of_the_lab_is_not_compared_with_one_of_hardware(golden: Golden) -> None:

@@ -34,7 +34,12 @@ def job_of(case: dict[str, Any]) -> Job:
         variables=case.get("image", {}),
     )
     made = job(Workload(case["workload"]), case["launcher"], case["backend"], runtime, slots=case.get("slots", 1))
-    asked = replace(made.configuration, options=case.get("options", {}), transport=Transport(case["transport"]))
+    asked = replace(
+        made.configuration,
+        options=case.get("options", {}),
+        transport=Transport(case["transport"]),
+        precision=case.get("precision", "fp32"),
+    )
     nodes = [replace(each, horovod_nccl=True) for each in rdma_nodes(gpus=case.get("gpus", made.slots))]
     asks = transport_settings(asked, made.interface, nodes)
     options = frozenset(case.get("all_reduce_perf", ()))

@@ -10,7 +10,7 @@ from tests.unit.bench.jobs import OPEN_MPI_4, OPEN_MPI_5
 from vsphere_ml.bench.launch.matrix import MOST_STEP_TIMES, BenchSpec, check_spec, expand, over_mpi, over_nccl, plan
 from vsphere_ml.bench.model.job import MPICH, RunIn
 from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
-from vsphere_ml.bench.model.record import Outcome, Run, Steps, Workload
+from vsphere_ml.bench.model.record import Arithmetic, Outcome, Run, Steps, Workload
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.records import store
 from vsphere_ml.core import json_memory
@@ -47,6 +47,14 @@ def test_the_smallest_comes_first_and_the_order_is_always_the_same() -> None:
     ]
     assert len(made) == 14
     assert expand(replace(WISH, nodes=(1, 2, 4), gradients=("fp32", "fp16"))) == expand(WISH)
+
+
+def test_trainings_alone_are_crossed_with_arithmetic() -> None:
+    mixed = replace(WISH, nodes=(2,), gradients=("fp32",), precisions=(Arithmetic.MIXED_BFLOAT16, Arithmetic.FP32))
+    made = [(each.workload.value, each.precision) for each in expand(mixed) if each.transport is Transport.TCP]
+    assert made == [("allreduce", "fp32"), ("train", "fp32"), ("train", "mixed_bfloat16")]
+    (only,) = expand(replace(mixed, workloads=(Workload.ALLREDUCE,), transports=(Transport.TCP,), precisions=()))
+    assert only.precision == "fp32"
 
 
 def test_what_the_record_has_is_not_made_again() -> None:

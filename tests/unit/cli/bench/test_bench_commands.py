@@ -288,6 +288,8 @@ def test_a_variable_that_is_none_or_is_not_the_users(
         ("--engine tensorflow --launcher torchrun", "torchrun starts no ranks of tensorflow"),
         ("--engine jax --launcher mpirun", "mpirun starts no ranks of jax"),
         ("--engine jax --model resnet50", "resnet50 is not there for jax"),
+        ("--engine pytorch --math fp32 --math mixed_float16", "pytorch has no mixed_float16 here"),
+        ("--engine jax --xla", "jax has no --xla here"),
         ("--launcher torchrun --workload allreduce", "`allreduce` is measured with Horovod"),
         ("--launcher torchrun --backend mpi", "torchrun starts no ranks over mpi"),
         ("--engine pytorch --min-nodes 1", "torchrun over gloo is not elastic"),
