@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,11 +11,13 @@ import pytest
 from tests.e2e import trained
 from tests.e2e.trained import ALL, NAMES, Cluster
 from tests.integration.guests import needed
+from tests.peers import prometheus
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "import-and-export.md"
 pytestmark = [pytest.mark.e2e, pytest.mark.lab, needed]
 
 
@@ -46,6 +50,25 @@ def test_verify_is_green_and_each_fact_has_its_command(cluster: Cluster) -> None
     assert {fact for _, fact in wrong} == {"ATS"}, wrong
     assert all(each["lab"] and each["command"] for each in found.values())
     assert len(found) == 15 * len(NAMES)
+
+
+def test_a_real_prometheus_scrapes_both_nodes_by_the_lines_that_are_documented(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    exported = cluster.shell.here("export", "prometheus")
+    assert exported.status == 0, exported.err
+    (tmp_path / "train.json").write_text(exported.out)
+    (documented,) = re.findall(r"^```yaml\n(scrape_configs:.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    config = documented.replace("/etc/prometheus/train.json", str(tmp_path / "train.json"))
+    with prometheus.running(tmp_path, f"global: {{scrape_interval: 1s}}\n{config}") as server:
+        until(lambda: len(server.query("up == 1")) == 2 * len(NAMES), "not all targets are up")
+        up = [each["metric"] for each in server.query("up")]
+        names = [each["metric"]["nodename"] for each in server.query("node_uname_info")]
+        gpus = [each["metric"] for each in server.query("DCGM_FI_DEV_FB_USED")]
+    assert sorted((each["job"], each["node"]) for each in up) == [(job, n) for job in ("dcgm", "node") for n in NAMES]
+    assert {(each["cluster"], each["lab"]) for each in up} == {("train", "default")}
+    assert len({each["esxi_host"] for each in up}) == len(NAMES)
+    assert sorted(names) == sorted(each["node"] for each in gpus) == [*NAMES]
 
 
 def test_ats_that_nobody_enabled_is_told_and_strictly_a_failure(cluster: Cluster) -> None:

@@ -25,12 +25,15 @@ if TYPE_CHECKING:
 
 NAMES = ("node-1", "node-2")
 LAN = "1gbit"  # of guests' links: without a rate iperf3 takes all the CPU time that it can get
-ALL = ("base", "roce", "driver", "container", "runtime", "mpi")
+ALL = ("base", "roce", "driver", "container", "runtime", "mpi", "monitoring")
 # What must never be seen anywhere but in the file that holds it.
 SECRETS = {"licence_token": "hunter2-token-hunter2", "registry_key": "hunter2-registry-hunter2"}
 SETTINGS = {
     "doca_url": "file:/opt/vsml-lab",
     "doca_trusted": "true",
+    "cuda_url": "file:/opt/vsml-lab",
+    "cuda_suite": "./",
+    "cuda_trusted": "true",
     "toolkit_url": "file:/opt/vsml-lab",
     "toolkit_suite": "./",
     "toolkit_key": "",

@@ -66,6 +66,9 @@ def shipped(home: Path, name: str) -> Playbook:
     values = {
         "doca_url": REPOSITORY,
         "doca_trusted": "true",
+        "cuda_url": REPOSITORY,
+        "cuda_suite": "./",
+        "cuda_trusted": "true",
         "toolkit_url": REPOSITORY,
         "toolkit_suite": "./",
         "toolkit_key": "",
@@ -77,7 +80,7 @@ def shipped(home: Path, name: str) -> Playbook:
 
 
 # In the order of a cluster's file: OFED before the driver, the driver before the container.
-@pytest.mark.parametrize("name", ["base", "roce", "driver", "container"])
+@pytest.mark.parametrize("name", ["base", "roce", "driver", "container", "monitoring"])
 def test_a_playbook_converges_and_then_lacks_nothing(guest: Guest, shell: SshShell, name: str) -> None:
     wanted = shipped(guest.home, name)
     assert converge(wanted, shell, FACTS, list[object]().append).changed
@@ -86,7 +89,7 @@ def test_a_playbook_converges_and_then_lacks_nothing(guest: Guest, shell: SshShe
 
 def test_it_is_all_there_after_a_reboot(guest: Guest, shell: SshShell) -> None:
     shell.reboot(30.0)
-    for name in ("base", "roce", "driver"):
+    for name in ("base", "roce", "driver", "monitoring"):
         assert check(shipped(guest.home, name), shell, FACTS).pending == ()
 
 

@@ -8,6 +8,7 @@ import sys
 import venv
 from pathlib import Path
 
+from tests.peers import prometheus
 from vsphere_ml.lab import build, folders, toolchain
 
 LOCK = Path(__file__).parents[2] / "requirements" / "peers.lock"
@@ -56,3 +57,4 @@ if __name__ == "__main__":
     build.govc()
     build.vcsim()
     ansible()
+    prometheus.program()

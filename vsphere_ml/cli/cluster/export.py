@@ -9,6 +9,7 @@ import typer
 from vsphere_ml.cli.commands import App
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, command
 from vsphere_ml.cli.terminal import Answer, Terminal
+from vsphere_ml.core.catalog.exporters import ScrapeJob
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import Inventory
@@ -66,6 +67,44 @@ def terraform(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
     for name in left:
         terminal.say(f"{name} does not stand, and is left out")
     return Answer(text=line(text.removesuffix("\n")), data={"configuration": text, "skipped": left})
+
+
+@app.command()
+@command
+def prometheus(
+    terminal: Terminal,
+    file: ClusterFile = DEFAULT_FILE,
+    *,
+    job: Annotated[
+        list[ScrapeJob] | None,
+        typer.Option(metavar="node|dcgm", help="Only this exporter, installed or not; repeatable."),
+    ] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Do not connect to vCenter; use the file's and remembered addresses.")
+    ] = False,
+) -> Answer:
+    """Write the nodes' exporters for Prometheus, as JSON of its file-based service discovery.
+
+    Those are the exporters that the file's playbooks install, such as `monitoring`. Labels are job, cluster, node and
+    esxi_host; nodes without an address are skipped and listed.
+
+    Example: `vsml export prometheus > /etc/prometheus/train.json`
+    """
+    from vsphere_ml.cli.views.layout.text import line
+    from vsphere_ml.cli.wiring import guest_wiring
+    from vsphere_ml.config.load import load
+    from vsphere_ml.core.report.export.prometheus import file_sd, target_groups
+    from vsphere_ml.flows.cluster.export import installed_exporters, scraped_nodes
+
+    spec = load(file)
+    jobs = job or installed_exporters(guest_wiring.read_playbooks(spec))
+    seen = None if offline else read_site(spec, terminal)
+    nodes = scraped_nodes(spec, seen, guest_wiring.last_places(spec))
+    left = [node.name for node in nodes if node.address is None]
+    for name in left:
+        terminal.say(f"{name} has no address yet, and is left out")
+    groups = target_groups(spec.name, nodes, jobs, spec.vcenter.lab)
+    return Answer(text=line(file_sd(groups).removesuffix("\n")), data={"groups": groups, "skipped": left})
 
 
 def read_site(spec: ClusterSpec, terminal: Terminal) -> Inventory:

@@ -100,6 +100,13 @@ def enter(spec: ClusterSpec, terminal: Terminal, made: SshGuests, names: Collect
     return found.places
 
 
+def last_places(spec: ClusterSpec) -> Mapping[str, GuestPlace]:
+    """Return where each guest answered last."""
+    from vsphere_ml.ssh.addresses import AddressCache
+
+    return AddressCache(folder(spec) / "addresses.json").places()
+
+
 def forget(spec: ClusterSpec, changes: Iterable[Change]) -> None:
     """Drop the addresses of the VMs that a plan makes or deletes."""
     from vsphere_ml.core.plan.changes import CloneVm, DeleteVm

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from vsphere_ml.guest.steps.gpu.dcgm import DcgmExporter
 from vsphere_ml.guest.steps.gpu.driver import NvidiaDriver
 from vsphere_ml.guest.steps.gpu.gpudirect import GpuDirect
 from vsphere_ml.guest.steps.gpu.licence import VgpuLicence
@@ -35,6 +36,7 @@ _ALL: tuple[type[Step], ...] = (
     ContainerSshd,
     ContainerToolkit,
     Dataset,
+    DcgmExporter,
     Docker,
     File,
     GpuDirect,

@@ -29,7 +29,7 @@ ERROR_LINES = 20
 DISTRIBUTIONS = ("Debian", "Ubuntu")
 COMPONENTS = ("main", "universe")
 # What the distributions' repositories hold for playbooks; the lab serves it with all that it depends on.
-INSTALLABLE = ("ca-certificates", "curl", "iperf3", "python3-venv")
+INSTALLABLE = ("ca-certificates", "curl", "iperf3", "prometheus-node-exporter", "python3-venv")
 # Nobody reads manuals in a guest. Bootstrapping is safe to repeat, so that no file has to be synced.
 _DPKG = ("path-exclude=/usr/share/man/*", "path-exclude=/usr/share/locale/*", "force-unsafe-io")
 

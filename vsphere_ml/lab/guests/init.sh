@@ -16,6 +16,9 @@ if [ "$first" ]; then
     chmod 700 root
     rm -rf etc/apt/sources.list etc/apt/sources.list.d etc/apt/apt.conf.d/*proxy* var/lib/apt/lists
     mkdir -p etc/apt/sources.list.d var/lib/apt/lists/partial
+    # What a package brings is started by its unit; without systemd its maintainer's script would take that of SysV.
+    printf '#!/bin/sh\nexit 101\n' >usr/sbin/policy-rc.d
+    chmod 755 usr/sbin/policy-rc.d
     cp "$at/programs/"* usr/local/bin/
     chmod 755 usr/local/bin/*
     # Every distribution's kernel has a driver of ConnectX; OFED's takes its place only where it was built.

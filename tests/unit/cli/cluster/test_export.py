@@ -38,3 +38,19 @@ def test_what_is_of_a_lab_says_so(
     file = tmp_path / "cluster.toml"
     file.write_text(f'{ONE_NODE}\n[vcenter]\nlab = "default"\n')
     golden(vsml("export", "ansible", str(file), "--offline").out)
+
+
+def test_targets_of_prometheus_need_no_vcenter(
+    vsml: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Golden
+) -> None:
+    monkeypatch.setenv("VSML_STATE_DIR", str(tmp_path / "state"))
+    file = tmp_path / "cluster.toml"
+    static = ONE_NODE.replace("[[nodes]]", '[[nodes]]\nnetwork = { address = "10.0.0.11/24", port_group = "vm" }')
+    file.write_text(f'{static}\n[guest]\nplaybooks = ["monitoring"]\n')
+    ended = vsml("export", "prometheus", str(file), "--offline")
+    assert ended.status == 0, ended.err
+    golden(ended.out)
+    command = ("-o", "json", "export", "prometheus", str(file), "--offline", "--job", "dcgm")
+    data = json.loads(vsml(*command).out)["data"]
+    assert [group["targets"] for group in data["groups"]] == [["10.0.0.11:9400"]]
+    assert data["skipped"] == []

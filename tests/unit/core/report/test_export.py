@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,13 @@ import pytest
 from tests.fakes.pictures import quad_8u3
 from tests.fakes.requirements import cluster, node
 from tests.unit.core.sites import one_node, provisioned
+from vsphere_ml.core.catalog.exporters import ScrapeJob
 from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.inventory import EthernetCard, Inventory, NetworkRef
 from vsphere_ml.core.model.spec import NicRequest
 from vsphere_ml.core.report.export import hcl
 from vsphere_ml.core.report.export.ansible import InventoryGuest, Login, group_name, inventory
+from vsphere_ml.core.report.export.prometheus import ScrapedNode, file_sd, target_groups
 from vsphere_ml.core.report.export.terraform import configuration
 
 if TYPE_CHECKING:
@@ -141,3 +144,27 @@ def test_terraform_evaluates_nothing_of_a_name() -> None:
 
 def test_names_of_resources_stay_apart() -> None:
     assert [hcl.identifier(each) for each in ("node-1", "1st", "a.b", "a-b")] == ["node-1", "_1st", "a_b", "a-b"]
+
+
+SCRAPED = (
+    ScrapedNode(name="node-1", address="10.0.0.11", esxi_host="esx-01"),
+    ScrapedNode(name="node-2", address=None, esxi_host="esx-02"),
+    ScrapedNode(name="node-3", address="fd00::13"),
+)
+
+
+def test_each_exporter_of_a_node_with_an_address_is_a_target_with_its_labels() -> None:
+    groups = target_groups("train", SCRAPED, (ScrapeJob.NODE, ScrapeJob.DCGM), lab="quad")
+    assert [group["targets"] for group in groups] == [
+        [f"{host}:{port}"] for port in (9100, 9400) for host in ("10.0.0.11", "[fd00::13]")
+    ]
+    common = {"job": "node", "cluster": "train", "lab": "quad"}
+    assert groups[0]["labels"] == {**common, "node": "node-1", "esxi_host": "esx-01"}
+    assert groups[1]["labels"] == {**common, "node": "node-3"}
+
+
+@pytest.mark.parametrize("name", ['evil"}], "labels": {', "node\n", "kn\N{LATIN SMALL LETTER O WITH DIAERESIS}ten"])
+def test_a_file_of_targets_is_json_whatever_names_hold(name: str) -> None:
+    groups = target_groups(name, [replace(SCRAPED[0], esxi_host=name)], [ScrapeJob.NODE])
+    assert json.loads(file_sd(groups)) == groups
+    assert json.loads(file_sd([])) == []

@@ -27,6 +27,8 @@ WANTED = "#=> "
 SETTINGS = {
     "doca_url": "https://mirror.example.com/doca",
     "doca_key": "https://mirror.example.com/key.pub",
+    "cuda_url": "https://mirror.example.com/cuda",
+    "cuda_key": "https://mirror.example.com/3bf863cc.pub",
     "driver_file": "/srv/NVIDIA-Linux-x86_64-525.105.17-grid.run",
     "ofed_file": "https://mirror.example.com/MLNX_OFED_LINUX-24.10.tgz",
     "data_path": "/srv/products",
@@ -114,6 +116,7 @@ def test_the_shipped_ones_are_those_of_the_issue() -> None:
         "container",
         "data",
         "driver",
+        "monitoring",
         "mpi",
         "nccl",
         "roce",

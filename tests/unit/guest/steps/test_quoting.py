@@ -25,6 +25,7 @@ from vsphere_ml.core.model.guest import GuestFacts, Peer, Step
 from vsphere_ml.guest.facts import verify, wanted
 from vsphere_ml.guest.playbooks.fields import FileSource, Wrong
 from vsphere_ml.guest.playbooks.registry import KINDS
+from vsphere_ml.guest.steps.gpu.dcgm import DcgmExporter
 from vsphere_ml.guest.steps.gpu.driver import NvidiaDriver
 from vsphere_ml.guest.steps.gpu.gpudirect import GpuDirect
 from vsphere_ml.guest.steps.gpu.licence import VgpuLicence
@@ -66,6 +67,7 @@ MADE: dict[str, Callable[[str], Step]] = {
     "dataset by NFS": lambda text: Dataset(
         path="/tmp/x", contains=f"x{text}", nfs=f"nas:/{text}x", options=f"ro{text}"
     ),
+    "dcgm_exporter": lambda text: DcgmExporter(url=text, key=FileSource(f"https://example.com/{text}")),
     "docker": lambda text: Docker(package=f"docker{text}", registry_mirrors=(f"https://{text}",)),
     "file": lambda text: File(path=f"/tmp/{text}x", text="x", owner=f"root:{text}"),
     "file of text": lambda text: File(path=f"/tmp/{text}x", text=text),

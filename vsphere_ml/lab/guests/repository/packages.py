@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 VERSIONS = {
+    "datacenter-gpu-manager-exporter": "4.8.2-1+lab",
     "docker.io": "20.10.24+lab",
     "doca-ofed": "2.9.1+lab",
     "mlnx-fw-updater": "24.10+lab",
