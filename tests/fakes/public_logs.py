@@ -6,6 +6,7 @@ perftest_parameters.h, OSU's osu_util.c, iperf3's iperf_locale.c, tf_cnn_benchma
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -246,10 +247,31 @@ def _before(*prefixes: str) -> Callable[[str], str]:
     return collected
 
 
+def _in_json(key: str) -> Callable[[str], str]:
+    """Return what writes a line of JSON for each line, as log services keep them."""
+    return lambda plain: "".join(
+        json.dumps({key: line, "stream": "stdout", "time": NOON}) + "\n"
+        for line in plain.splitlines(keepends=key == "log")
+    )
+
+
+def _numbered(form: str) -> Callable[[str], str]:
+    return lambda plain: "".join(f"{form.format(at)}{line}\n" for at, line in enumerate(plain.splitlines(), start=1))
+
+
 def _coloured(plain: str) -> str:
     return "".join(f"\x1b[36m{line[:3]}\x1b[0m{line[3:]}\x1b[K\n" for line in plain.splitlines())
 
 
+WRAPPED: dict[str, Callable[[str], str]] = {
+    "csv": lambda plain: "Date,Message\n" + "".join(f'"{NOON}","{line}"\n' for line in plain.splitlines()),
+    "grep-file": _before("run.log:"),
+    "diff": _before("+"),
+    "logcli": _before('{pod="launcher"} '),
+    "tai64n": _before("@4000000065e6f3a01234abcd "),
+    "fluentd": lambda plain: "".join(f"{NOON}\tkube.x\t{line}" for line in _in_json("log")(plain).splitlines(True)),
+    "events": lambda plain: json.dumps({"events": [{"message": line} for line in plain.splitlines()]}, indent=4),
+}
 COLLECTED: dict[str, Callable[[str], str | bytes]] = {
     "open-mpi": _before("[1,0]<stdout>:"),
     "open-mpi-5": _before("[prterun-node-0-77@1,0]<stdout>: "),
@@ -281,6 +303,39 @@ COLLECTED: dict[str, Callable[[str], str | bytes]] = {
     "syslog": _before("Mar  5 10:00:00 node1 nccl[77]: "),
     "logger": _before("[2024-03-05 10:00:00,123] "),
     "clock": _before("10:00:00 ", "10:00:01.5 "),
+    "compose-foreman": _before("10:00:00 nccl.1 | "),
+    "pdsh-address": _before("10.0.0.1: "),
+    "open-mpi-5-detailed": _before("[1,0][node-0:77]<stdout>: "),
+    "open-mpi-5-time": _before("[2024-03-05 10:00:00][prterun-node-0-77@1,0]<stdout>: "),
+    "mvapich": _before("[0]:"),
+    "torchrun-role": _before("[trainer0]:"),
+    "alps": _before("[PE_0]: ", "[NID 00123] "),
+    "flux": _before("[  0.123456s] "),
+    "journald-full": _before("Tue 2024-03-05 10:00:00 UTC node1 nccl[77]: "),
+    "journald-unit": _before("Tue 2024-03-05 10:00:00 CET nccl.service[77]: "),
+    "journald-monotonic": _before("[ 1234.567890] node1 nccl[77]: "),
+    "journald-unix": _before("1709632800.123456 node1 nccl[77]: "),
+    "journald-json": _in_json("MESSAGE"),
+    "docker-json": _in_json("log"),
+    "loki-jsonl": _in_json("line"),
+    "google-cloud": _in_json("textPayload"),
+    "rfc-5424": _before("<13>1 2024-03-05T10:00:00.123456+00:00 node1 nccl 77 - - "),
+    "rfc-5424-data": _before('<13>1 2024-03-05T10:00:00Z node1 nccl 77 - [timeQuality tzKnown="1" isSynced="1"] '),
+    "rfc-3164": _before("<13>Mar  5 10:00:00 node1 nccl[77]: "),
+    "ts": _before("Mar 05 10:00:00 "),
+    "ts-unix": _before("1709632800 ", "1709632801 "),
+    "ts-unix-fraction": _before("1709632800.123456 "),
+    "github-cli": _before("bench\tRun nccl-tests\t2024-03-05T10:00:00.1234567Z "),
+    "gitlab": _before("2024-03-05T10:00:00.123456Z 01O ", "2024-03-05T10:00:01.123456Z 01O+"),
+    "buildkite": _before("\x1b_bk;t=1709632800123\x07"),
+    "cloudwatch": _before("1709632800123\t", "1709632800124\t"),
+    "cloudwatch-tail": _before("2024-03-05T10:00:00.123000+00:00 algo-1/train-1709632800 "),
+    "loguru": _before("2024-03-05 10:00:00.123 | INFO     | __main__:run:42 - "),
+    "structlog": _before("2024-03-05 10:00:00 [info     ] "),
+    "nomad": _before("2024-03-05T10:00:00.123Z [INFO] "),
+    "heroku": _before("2024-03-05T10:00:00.123456+00:00 app[worker.1]: "),
+    "numbered": _numbered("{:6}\t"),
+    "grep-numbered": _numbered("{}:"),
     "quoted": _before("> "),
     "colours": _coloured,
     "crlf": lambda plain: plain.replace("\n", "\r\n"),

@@ -31,7 +31,7 @@ from vsphere_ml.bench.model.record import (
 )
 from vsphere_ml.bench.model.record import Path as Way
 from vsphere_ml.bench.records import store
-from vsphere_ml.bench.stats.stop import launches_suffice
+from vsphere_ml.bench.stats.stop import launch_checkpoints, launches_suffice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,8 +56,10 @@ def correlated(rng: random.Random, count: int, mean: float, *, cv: float = 0.02,
 def stopped_series(draw: Callable[[], float], half_width: float, *, cap: int = 20) -> tuple[float, ...]:
     """Return one figure a launch, of launches that end once they agree within `half_width`, or after `cap`."""
     figures: list[float] = []
-    while len(figures) < cap and not launches_suffice(figures, elapsed_s=0, cap_s=1, half_width=half_width):
-        figures.append(draw())
+    for look in (*launch_checkpoints(cap), cap):  # between them nothing can end it
+        figures += [draw() for _ in range(look - len(figures))]
+        if launches_suffice(figures, elapsed_s=0, cap_s=1, half_width=half_width):
+            break
     return tuple(figures)
 
 

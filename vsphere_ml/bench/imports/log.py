@@ -12,7 +12,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.bench.imports.prefixes import strip_prefixes, without_names
+from vsphere_ml.bench.imports.prefixes import strip_prefixes, without_columns
+from vsphere_ml.bench.imports.wrapped import find_wrapped_text
 from vsphere_ml.core import json_text
 from vsphere_ml.core.errors import ConfigError
 
@@ -51,12 +52,22 @@ class _Excerpt:
     """The lines kept so far, and what they weigh."""
 
     name: str
+    count: int = 0  # of all lines
+    numbered: bool = True  # each of them begins with its number
     lines: list[str] = field(default_factory=list)
     nccl: dict[str, None] = field(default_factory=dict)
     text_bytes: int = 0
     nccl_bytes: int = 0
 
     def add(self, line: str) -> None:
+        self.count += 1
+        self.numbered = self.numbered and line.startswith(f"{self.count}:")  # grep -n
+        line = line.removeprefix(f"{self.count}:") if self.numbered else line
+        text = find_wrapped_text(line) or find_wrapped_text(strip_prefixes(line).strip())
+        for each in (line,) if text is None else _BREAK.split(text):
+            self._add_line(each)
+
+    def _add_line(self, line: str) -> None:
         if _NCCL.search(line):
             self._add_nccl(line)
             if not _ROW.match(line):
@@ -90,7 +101,7 @@ def read(pieces: Iterable[bytes], name: str) -> Log:
             raise too_large(name, "in one line", "is it the output of a benchmark?")
     if rest:
         remaining.add(rest)
-    lines = list(without_names(remaining.lines))
+    lines = list(without_columns(remaining.lines))
     return Log(
         name=name,
         digest=digest.hexdigest(),

@@ -11,6 +11,7 @@ from vsphere_ml.bench.imports import iperf3, links, nccl_tests, training
 from vsphere_ml.bench.imports.log import too_large
 from vsphere_ml.bench.imports.parsed import Asked, differs, joined_runs_error
 from vsphere_ml.bench.imports.unread import refuse_unread, refuse_unread_document
+from vsphere_ml.bench.imports.wrapped import wrapper_error
 from vsphere_ml.bench.model.record import Cluster, Configuration, Environment, Link, Outcome, Place, Run, Steps, Verdict
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.predict.models import MODELS
@@ -41,6 +42,7 @@ _DOCUMENTS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Asked], Parsed]], 
     (nccl_tests.is_json, nccl_tests.json),
     (iperf3.is_json, iperf3.json),
 )
+_NOT_FOUND = frozenset({"import.unknown", "import.empty", "import.joined"})
 KNOWN = "nccl-tests, Horovod's synthetic benchmarks, tf_cnn_benchmarks, iperf3, osu_allreduce, perftest's ib_*_bw"
 
 
@@ -68,6 +70,17 @@ class Given:
 
 def parse(log: Log, given: Given) -> Parsed:
     """Return what a log holds, whichever tool wrote it. Raises ConfigError when none of the known ones did."""
+    if log.document is None and (error := wrapper_error(log.lines, log.name, titles_only=True)) is not None:
+        raise error
+    try:
+        return _parse(log, given)
+    except ConfigError as error:
+        if error.code not in _NOT_FOUND or (cause := wrapper_error(log.lines, log.name)) is None:
+            raise
+        raise cause from error
+
+
+def _parse(log: Log, given: Given) -> Parsed:
     try:
         if log.document is not None:
             for knows, read in _DOCUMENTS:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.counted import checked, counted
 from vsphere_ml.bench.imports import log
-from vsphere_ml.bench.imports.prefixes import strip_prefixes, without_names
+from vsphere_ml.bench.imports.prefixes import strip_prefixes, without_columns
 from vsphere_ml.core.errors import ConfigError
 
 
@@ -107,11 +107,11 @@ def test_no_more_is_read_than_is_needed_to_refuse(monkeypatch: pytest.MonkeyPatc
 )
 def test_what_tools_print_is_no_prefix(line: str) -> None:
     assert strip_prefixes(line) == line
-    assert without_names([line] * 3) == (line,) * 3
+    assert without_columns([line] * 3) == (line,) * 3
 
 
 def test_names_go_only_where_nearly_every_line_has_one() -> None:
     lines = ["node-1: a b", "node-2: 12 3", "node-1: c", "node-2: d"] * 3
-    assert without_names(lines) == ("a b", "12 3", "c", "d") * 3
+    assert without_columns(lines) == ("a b", "12 3", "c", "d") * 3
     few = ["Model: a", "Model: b", "Batch size: 3", "x", "y", "z"]
-    assert without_names(few) == tuple(few)
+    assert without_columns(few) == tuple(few)

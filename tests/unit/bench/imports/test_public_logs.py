@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes import public_logs
-from tests.fakes.public_logs import COLLECTED, Described
+from tests.fakes.public_logs import COLLECTED, WRAPPED, Described
 from vsphere_ml.bench.model.record import Outcome
 from vsphere_ml.bench.network.sweeps import collective, sizes
 from vsphere_ml.core.errors import ConfigError
@@ -99,6 +99,23 @@ def test_a_log_gives_the_same_figures_however_it_was_collected(way: str) -> None
         if _figures(run) != _figures(expected):
             differing.append((name, "other figures"))
     assert differing == []
+
+
+@pytest.mark.parametrize("way", WRAPPED)
+def test_what_is_wrapped_in_something_unknown_is_refused_for_that(way: str) -> None:
+    codes = {}
+    for name in READ:
+        plain = public_logs.text(LOGS[name] | {"pieces": False})
+        with pytest.raises(ConfigError) as caught:
+            public_logs.imported(WRAPPED[way](plain), public_logs.given(LOGS[name]))
+        codes[name] = caught.value.code
+    assert {name: code for name, code in codes.items() if code != "import.wrapped"} == {}
+
+
+def test_titles_that_are_quoted_beside_the_tool_s_own_are_no_wrapper() -> None:
+    plain = public_logs.text(LOGS[NCCL[0]])
+    quoted = f"see also: # nThread 1 nGpus 1\n{plain}"
+    assert _figures(public_logs.imported(quoted, public_logs.given(LOGS[NCCL[0]]))) == _figures(run_of(LOGS[NCCL[0]]))
 
 
 def _figures(run: Run) -> object:

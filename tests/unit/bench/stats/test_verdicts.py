@@ -116,13 +116,13 @@ def heavy(rng: random.Random, cv: float) -> float:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("cv", [0.01, 0.02, 0.03, 0.05, 0.1])
+@pytest.mark.parametrize("cv", [0.02, 0.03, 0.05, 0.1])
 @pytest.mark.parametrize("launch", [normal, seldom_slow, skewed, heavy])
 def test_so_they_do_where_launches_end_once_they_agree(
     launch: Callable[[random.Random, float], float], cv: float
 ) -> None:
     rng = random.Random(f"{launch.__name__} {cv}")
-    assert said_of_equal(record(lambda: launch(rng, cv), until_precise) for _ in range(2000)) <= 0.05
+    assert said_of_equal(record(lambda: launch(rng, cv), until_precise) for _ in range(1000)) <= 0.05
 
 
 @pytest.mark.long
