@@ -14,12 +14,13 @@ import pytest
 
 from vsphere_ml.core.errors import NotPossible, VsmlError
 from vsphere_ml.core.model.cpu_times import CpuTimes
-from vsphere_ml.core.model.inventory import EthernetCard, HostRef, Network, Vm, VmSettings
+from vsphere_ml.core.model.inventory import EthernetCard, HostRef, Network, StorageCompliance, Vm, VmSettings, VmStorage
 from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY
 from vsphere_ml.core.model.placement import Target, WantGroup, WantNic, WantSriov, WantVgpu
 from vsphere_ml.core.model.spec import Address
 from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, Customization, FirstBoot
 from vsphere_ml.core.plan.changes import (
+    STORAGE_POLICY,
     AttachDevices,
     CloneVm,
     CreateFolder,
@@ -42,7 +43,7 @@ from vsphere_ml.core.ports.vcenter import Scope
 from vsphere_ml.core.units import gib
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.model.inventory import Inventory
+    from vsphere_ml.core.model.inventory import Inventory, StoragePolicy
     from vsphere_ml.core.model.placement import WantedDevice
     from vsphere_ml.core.plan.changes import Change
     from vsphere_ml.core.ports.vcenter import TaskHandle, VCenter
@@ -61,9 +62,14 @@ class Rig:
     vcenter: VCenter
     cluster: str
     source: str = SOURCE
+    storage_policy: str | None = None
 
     def read_site(self) -> Inventory:
-        return self.vcenter.read_site(Scope(owner=self.cluster, vms=frozenset({self.source, FOREIGN})))
+        vms = frozenset({self.source, FOREIGN})
+        return self.vcenter.read_site(Scope(owner=self.cluster, vms=vms, storage_policy=self.storage_policy))
+
+    def policy(self, name: str) -> StoragePolicy:
+        return next(each for each in self.read_site().storage_policies if each.name == name)
 
     def settle(self, *changes: Change) -> list[VsmlError | None]:
         """Start all changes, then wait for all; return each one's error, in their order."""
@@ -202,6 +208,39 @@ class VCenterContract:
         rig.do(replace(rig.clone("n-2"), first_boot=second))
         assert "guestinfo.left" not in rig.settings("n-2").extra_config
         assert rig.settings("n-2").extra_config["guestinfo.metadata"] == "e30="
+
+    def test_a_clone_has_its_storage_policy_and_gets_another_while_it_runs(self, rig: Rig) -> None:
+        rig.storage_policy = "gold"
+        gold, silver, clone = rig.policy("gold"), rig.policy("silver"), rig.clone("n-1")
+        stores = {each.ref: each.name for each in rig.read_site().datastores}
+        assert {stores[ref] for ref in gold.datastores} == {"vsan"}
+        assert silver.datastores == frozenset()  # only asked of the policy that is named
+        rig.do(replace(clone, target=replace(clone.target, storage_policy=gold)))
+        compliant = VmStorage(policies=("gold",), compliance=frozenset({StorageCompliance.COMPLIANT}))
+        assert rig.settings("n-1").storage == compliant
+        assert rig.vcenter.read(("n-1",))[0].settings == rig.settings("n-1")
+        rig.do(PowerOn(vm="n-1"))
+        other = replace(rig.target(), storage_policy=silver)
+        drift = (SettingDrift(STORAGE_POLICY, "gold", "silver"),)
+        rig.do(SetSettings(vm="n-1", target=other, drift=drift))
+        found = VmStorage(policies=("silver",), compliance=frozenset({StorageCompliance.NON_COMPLIANT}))
+        assert rig.settings("n-1").storage == found
+
+    def test_storage_policies_are_not_told_where_nobody_asks(self, rig: Rig) -> None:
+        rig.do(rig.clone("n-1"))
+        assert rig.read_site().storage_policies == ()
+        assert rig.settings("n-1").storage is None
+        rig.storage_policy = "gold"
+        storage = rig.settings("n-1").storage
+        assert storage is not None
+        assert storage.policies == ("",)
+
+    def test_a_storage_policy_that_is_gone_is_refused(self, rig: Rig) -> None:
+        rig.storage_policy = "gold"
+        clone, gone = rig.clone("n-1"), replace(rig.policy("gold"), id="no-such-policy")
+        assert (
+            rig.refused(replace(clone, target=replace(clone.target, storage_policy=gone))) == "vsphere.invalid-argument"
+        )
 
     def test_hosts_tell_their_vgpu_manager(self, rig: Rig) -> None:
         hosts = [host.ref for host in rig.read_site().hosts]

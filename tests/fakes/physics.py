@@ -14,9 +14,11 @@ from vsphere_ml.core.model.inventory import (
     Folder,
     FolderRef,
     Inventory,
+    StorageCompliance,
     Vm,
     VmRef,
     VmSettings,
+    VmStorage,
 )
 from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY, cut_short, is_marked
 from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, DHCP, NOT_REPORTED, in_words
@@ -142,7 +144,7 @@ class Physics:
             pool=change.pool,
             template=False,
             snapshot=None,
-            settings=self.set_up(bare, change.target),
+            settings=stored(site, self.set_up(bare, change.target), change.target),
         )
         if change.devices:
             vm = self.workshop.equipped(host, vm, change.target.devices)
@@ -190,7 +192,8 @@ class Physics:
         vm = self.find(site, change.vm)
         if vm.settings is None:
             raise refusal("vsphere.vm-config", "the VM has no settings", vm.name)
-        return with_vm(site, sized(replace(vm, settings=self.set_up(vm.settings, change.target))))
+        settings = stored(site, self.set_up(vm.settings, change.target), change.target)
+        return with_vm(site, sized(replace(vm, settings=settings)))
 
     def attach(self, site: Inventory, change: do.AttachDevices) -> Inventory:
         vm = self.off(site, change.vm)
@@ -262,6 +265,18 @@ class Physics:
             for each in site.clusters
         )
         return replace(site, vms=tuple(each for each in site.vms if each.ref != vm.ref), clusters=clusters)
+
+
+def stored(site: Inventory, settings: VmSettings, target: Target) -> VmSettings:
+    """Return the settings with the storage policy that is asked for, and what vCenter finds of it."""
+    if target.storage_policy is None:
+        return settings if settings.storage else replace(settings, storage=VmStorage(policies=("",)))
+    found = next((each for each in site.storage_policies if each.id == target.storage_policy.id), None)
+    if found is None:
+        raise refusal("vsphere.invalid-argument", "there is no such storage policy", target.storage_policy.id)
+    compliant = settings.datastore in found.datastores
+    compliance = StorageCompliance.COMPLIANT if compliant else StorageCompliance.NON_COMPLIANT
+    return replace(settings, storage=VmStorage(policies=(found.name,), compliance=frozenset({compliance})))
 
 
 def mark_clone(site: Inventory, change: do.CloneVm) -> Inventory:

@@ -29,6 +29,7 @@ from vsphere_ml.core.model.inventory import (
     PciDevice,
     PoolRef,
     Sharing,
+    StoragePolicy,
     Switch,
     SwitchRef,
     VgpuProfile,
@@ -47,6 +48,8 @@ MGMT, ROCE = NetworkRef("dvportgroup-1"), NetworkRef("dvportgroup-2")
 DVS = SwitchRef("dvs-1")
 ROOT = FolderRef("group-v1")
 CLUSTER, POOL = ClusterRef("domain-c1"), PoolRef("resgroup-1")
+GOLD = StoragePolicy(id="policy-1", name="gold", datastores=frozenset({VSAN}))
+SILVER = StoragePolicy(id="policy-2", name="silver", datastores=frozenset({IMAGES}))
 NVIDIA, MELLANOX = 0x10DE, 0x15B3
 A100_GROUP = DeviceGroup(
     name=GROUP,
@@ -292,6 +295,7 @@ def site(
             Network(ref=MGMT, name="vm-mgmt", switch="dvs-gpu", switch_ref=DVS, mtu=9000, vlan=10),
         ),
         folders=(Folder(ref=ROOT, path=""),),
+        storage_policies=(GOLD, SILVER),
         switches=(
             Switch(
                 ref=DVS,

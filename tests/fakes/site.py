@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from vsphere_ml.core.model.device_counts import Ask, Count, Counts, DirectPathProfile, Place
-    from vsphere_ml.core.model.inventory import Host, HostRef, Vm
+    from vsphere_ml.core.model.inventory import Host, HostRef, StoragePolicy, Vm
     from vsphere_ml.core.plan.changes import Change
     from vsphere_ml.core.ports.vcenter import Scope
 
@@ -43,6 +43,10 @@ class _Task:
 
 def _bare(host: Host) -> Host:
     return replace(host, pci={}, numa=(), gpus=(), nics=(), profiles=(), groups=())
+
+
+def _without_storage(vm: Vm) -> Vm:
+    return vm if vm.settings is None else replace(vm, settings=replace(vm.settings, storage=None))
 
 
 def at_once(_change: Change) -> float:
@@ -87,6 +91,7 @@ class FakeVCenter:
     _tasks: dict[int, _Task] = field(default_factory=dict)
     _locks: set[str] = field(default_factory=set)
     _dead: bool = False
+    _tells_storage: bool = False
     steps: int = 0  # carried out so far
 
     def __post_init__(self) -> None:
@@ -106,12 +111,23 @@ class FakeVCenter:
         hosts = self.inventory.hosts if scope.devices else tuple(_bare(host) for host in self.inventory.hosts)
         if not scope.groups:
             hosts = tuple(replace(host, groups=()) for host in hosts)
-        return replace(self.inventory, hosts=hosts, vms=vms)
+        vms = vms if scope.storage_policy is not None else tuple(map(_without_storage, vms))
+        policies = self._policies(scope.storage_policy)
+        return replace(self.inventory, hosts=hosts, vms=vms, storage_policies=policies)
+
+    def _policies(self, wanted: str | None) -> tuple[StoragePolicy, ...]:
+        """Return the storage policies as they are told: the datastores of the one that is asked for."""
+        self._tells_storage = wanted is not None
+        if wanted is None:
+            return ()
+        every = self.inventory.storage_policies
+        return tuple(each if each.name == wanted else replace(each, datastores=frozenset()) for each in every)
 
     def read(self, vms: Collection[str]) -> tuple[Vm, ...]:
         self._live()
         self.reads += 1
-        return tuple(vm for vm in self.inventory.vms if vm.name in vms and self._physics.is_ours(vm))
+        found = (vm for vm in self.inventory.vms if vm.name in vms and self._physics.is_ours(vm))
+        return tuple(vm if self._tells_storage else _without_storage(vm) for vm in found)
 
     def start(self, change: Change) -> TaskHandle:
         self._live()

@@ -184,4 +184,5 @@ def _location(table: schema.LocationTable) -> Location:
         folder=table.folder,
         pool=table.pool,
         datastore=table.datastore,
+        storage_policy=table.storage_policy,
     )

@@ -72,6 +72,10 @@ class LocationTable(FileTable):
         description="resource pool; default: the cluster's own; VMs in another one are moved to one that is named",
     )
     datastore: f.Text | None = Field(default=None, description="where the VMs' files go")
+    storage_policy: f.Text | None = Field(
+        default=None,
+        description="VM storage policy of the VMs' home and disks, by its name; default: what vCenter gives a clone",
+    )
 
 
 class SourceTable(FileTable):

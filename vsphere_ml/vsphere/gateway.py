@@ -61,7 +61,9 @@ class Gateway:
     def read(self, vms: Collection[str]) -> tuple[Vm, ...]:
         """Read VMs of ours in full, and nothing else."""
         objects = [self._executor.site.vms[name] for name in vms if name in self._executor.site.vms]
-        return self._reading(lambda: read(self._session, self._fields, objects), "reading VMs back")
+        return self._reading(
+            lambda: read(self._session, self._fields, objects, self._executor.site.policies), "reading VMs back"
+        )
 
     def vgpu_managers(self, hosts: Collection[HostRef]) -> Mapping[HostRef, str]:
         """Ask the hosts for their packages, several at once."""

@@ -258,6 +258,24 @@ class GroupInstance:
     name: str
 
 
+class StorageCompliance(OpenEnum):
+    """How far what a VM stores complies with its storage policies, as vCenter last found it (PbmComplianceStatus)."""
+
+    COMPLIANT = "compliant"
+    NON_COMPLIANT = "nonCompliant"
+    OUT_OF_DATE = "outOfDate"
+    UNKNOWN = "unknown"
+    NOT_APPLICABLE = "notApplicable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VmStorage:
+    """The names of the storage policies that a VM's home and its disks have, each once, "" for none; and compliance."""
+
+    policies: tuple[str, ...]
+    compliance: frozenset[StorageCompliance] = frozenset()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VmSettings:
     """A VM's configuration, read in full only for VMs that matter to the plan."""
@@ -282,6 +300,7 @@ class VmSettings:
     limited: bool = False  # memory or CPU have an upper limit of their own
     tools_version: int = 0  # of VMware Tools that have run in the guest; 0 where none have
     guest_id: str = ""  # what vCenter has the guest's system for, such as ubuntu64Guest; empty when it does not say
+    storage: VmStorage | None = None  # only read where storage policies are asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -401,6 +420,15 @@ class RunningTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoragePolicy:
+    """A VM storage policy. `datastores` satisfy it by vCenter's word; only asked of the policy that the scope names."""
+
+    id: str
+    name: str
+    datastores: frozenset[DatastoreRef] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
     """One data centre as seen at one moment. Every tuple is in the order of names, so plans are stable."""
 
@@ -416,6 +444,7 @@ class Inventory:
     switches: tuple[Switch, ...] = ()
     tasks: tuple[RunningTask, ...] = ()  # only read when they are asked for
     customizations: frozenset[str] | None = None  # names of vCenter's specifications; None: not asked, or not told
+    storage_policies: tuple[StoragePolicy, ...] = ()  # only read when one is asked for
 
     @property
     def automated(self) -> frozenset[ClusterRef]:

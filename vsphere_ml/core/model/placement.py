@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         NetworkRef,
         PciAddress,
         PoolRef,
+        StoragePolicy,
         Vm,
     )
     from vsphere_ml.core.model.spec import NodeSpec
@@ -121,6 +122,7 @@ class Target:
     firmware: str = "efi"
     secure_boot: bool = False
     cores_per_socket: int = 0  # 0: left as it is
+    storage_policy: StoragePolicy | None = None  # None: left as it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +159,7 @@ class ResolvedSite:
     source: Vm
     folder: str  # path below the data centre's VM folder; "" is that folder
     networks: Mapping[str, Network]  # by the name the spec uses
+    storage_policy: StoragePolicy | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,6 +64,7 @@ class Location:
     folder: str | None = None  # below the data centre's VM folder; made when missing
     pool: str | None = None  # resource pool; None is the cluster's root pool
     datastore: str | None = None
+    storage_policy: str | None = None  # by name, of the VMs' home and all their disks; None: vCenter's default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

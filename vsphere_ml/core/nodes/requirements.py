@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
-    from vsphere_ml.core.model.inventory import DatastoreRef, Network, PciAddress
+    from vsphere_ml.core.model.inventory import DatastoreRef, Network, PciAddress, StoragePolicy
     from vsphere_ml.core.model.placement import ResolvedSite
     from vsphere_ml.core.model.spec import GpuRequest, NodeSpec
     from vsphere_ml.core.units import Bytes
@@ -53,6 +53,7 @@ class NodeRequirements:
     datastore_name: str
     network: Network  # of the management NIC
     nic_network: Network  # of an SR-IOV function
+    storage_policy: StoragePolicy | None = None
 
     @property
     def board(self) -> Board | None:
@@ -86,6 +87,7 @@ def requirements_of(node: NodeSpec, resolved: ResolvedSite, *, existing: bool = 
         datastore_name=resolved.datastore.name,
         network=network,
         nic_network=fast,
+        storage_policy=resolved.storage_policy,
     )
 
 

@@ -17,7 +17,16 @@ from vsphere_ml.core.rules.clone_source import check_clone_source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from vsphere_ml.core.model.inventory import ComputeCluster, Datastore, Host, Inventory, Network, PoolRef, Vm
+    from vsphere_ml.core.model.inventory import (
+        ComputeCluster,
+        Datastore,
+        Host,
+        Inventory,
+        Network,
+        PoolRef,
+        StoragePolicy,
+        Vm,
+    )
     from vsphere_ml.core.model.spec import ClusterSpec
 
 T = TypeVar("T")
@@ -36,6 +45,7 @@ def resolve(spec: ClusterSpec, inventory: Inventory) -> ResolvedSite:
     hosts = search.hosts(spec, inventory, cluster) if cluster else ()
     pool = search.pool(spec, cluster) if cluster else None
     datastore = search.datastore(spec, inventory, hosts)
+    policy = search.storage_policy(spec, inventory)
     source = search.source(spec, inventory)
     networks = search.networks(spec, inventory)
     if search.problems:
@@ -51,6 +61,7 @@ def resolve(spec: ClusterSpec, inventory: Inventory) -> ResolvedSite:
         source=source,
         folder=folder_path(spec.location.folder, inventory.datacenter),
         networks=networks,
+        storage_policy=policy,
     )
 
 
@@ -87,12 +98,19 @@ class _Search:
             self.missing(key, kind, name, [path(each) for each in things])
         return None
 
-    def missing(self, key: str, kind: str, name: str | None, known: Iterable[str]) -> None:
+    def missing(
+        self,
+        key: str,
+        kind: str,
+        name: str | None,
+        known: Iterable[str],
+        listed: str = "run `vsml inventory` to see what the site has",
+    ) -> None:
         names = sorted({_last_part(each) for each in known})
         close = nearest_name(_last_part(name), names) if name else None
         meant = f"; did you mean `{close}`?" if close else ""
         there = f"there are {_join_names(names)}" if names else "there is none"
-        hint = f'set {key} = "{close}"' if close else "run `vsml inventory` to see what the site has"
+        hint = f'set {key} = "{close}"' if close else listed
         label = f"no {kind} `{name}`" if name else f"no {kind}"
         self._refuse(key, f"{label}{meant} ({there})", hint, code="site.not-found")
 
@@ -140,6 +158,18 @@ class _Search:
         mounted = frozenset[str]().union(*(host.datastores for host in hosts))
         things = [each for each in inventory.datastores if wanted is not None or each.ref in mounted]
         return self.one("location.datastore", "datastore", wanted, things, lambda each: each.name)
+
+    def storage_policy(self, spec: ClusterSpec, inventory: Inventory) -> StoragePolicy | None:
+        wanted = spec.location.storage_policy
+        if wanted is None:
+            return None
+        found = next((each for each in inventory.storage_policies if each.name == wanted), None)
+        if found is None:
+            there = [each.name for each in inventory.storage_policies]
+            self.missing(
+                "location.storage_policy", "storage policy", wanted, there, "`govc storage.policy.ls` lists them"
+            )
+        return found
 
     def source(self, spec: ClusterSpec, inventory: Inventory) -> Vm | None:
         folders = {folder.ref: folder.path for folder in inventory.folders}

@@ -59,6 +59,7 @@ def target(
         extra_config=_extra_config(cluster, node, requirements, option, vm.settings),
         devices=tuple(_devices(requirements, option, host)),
         cores_per_socket=_cores_per_socket(node.cpus, option, host),
+        storage_policy=requirements.storage_policy,
     )
 
 

@@ -91,7 +91,9 @@ class UpgradeHardware:
     was: int | None = None
 
 
-DISK = "disk"  # the one field that vSphere changes while a VM runs, if to a larger one
+DISK = "disk"
+STORAGE_POLICY = "storage policy"
+_ONLINE = frozenset({DISK, STORAGE_POLICY})  # what vSphere changes while a VM runs; a disk if to a larger one
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +118,14 @@ class SetSettings:
     target: Target
     drift: tuple[SettingDrift, ...]
 
+    def changes(self, field: str) -> bool:
+        """Return whether this field differs."""
+        return any(each.field == field for each in self.drift)
+
     @property
     def online(self) -> bool:
         """Return whether it can be made while the VM runs."""
-        return all(each.field == DISK for each in self.drift)
+        return all(each.field in _ONLINE for each in self.drift)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from vsphere_ml.core.order import count
 from vsphere_ml.core.placement.backing import wrong_gpus
 from vsphere_ml.core.placement.existing_nodes import strays, vms_not_in_file
 from vsphere_ml.core.placement.resolve import names_host
-from vsphere_ml.core.plan.vm_location import find_misplaced
+from vsphere_ml.core.plan.vm_location import find_misplaced, find_policy_gaps
 from vsphere_ml.core.units import Bytes
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> I
     others = (vm for vm in strays(spec, inventory, ours) if vm.ref not in going and not _is_left_out(spec, vm))
     yield from (_not_deleted(spec, vm) if node_of(vm) == vm.name else _copy(spec, vm) for vm in others)
     yield from (_no_answer(host) for host in placement.resolved.hosts if host.no_answer)
+    yield from find_policy_gaps(placement, inventory)
     yield from _admission(placement, inventory)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model.owned_settings import RECORD_KEY
-from vsphere_ml.core.plan.changes import DISK, SettingDrift
+from vsphere_ml.core.plan.changes import DISK, STORAGE_POLICY, SettingDrift
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -16,13 +16,21 @@ if TYPE_CHECKING:
 
 def list_drift(seen: VmSettings, target: Target) -> tuple[SettingDrift, ...]:
     """Return how a VM's settings differ from the target. Devices are not looked at."""
-    every = (*_larger_disk(seen, target), *_sizes(seen, target), *_flags(seen, target))
+    storage = (*_larger_disk(seen, target), *_policy(seen, target))
+    every = (*storage, *_sizes(seen, target), *_flags(seen, target))
     return (*every, *_keys(seen.extra_config, target.extra_config))
 
 
 def _larger_disk(seen: VmSettings, target: Target) -> Iterator[SettingDrift]:
     if target.disk is not None and seen.disk is not None and seen.disk < target.disk:
         yield SettingDrift(DISK, str(seen.disk), str(target.disk))
+
+
+def _policy(seen: VmSettings, target: Target) -> Iterator[SettingDrift]:
+    wanted = target.storage_policy
+    if wanted is not None and seen.storage is not None and seen.storage.policies != (wanted.name,):
+        there = " and ".join(name or "none" for name in seen.storage.policies)
+        yield SettingDrift(STORAGE_POLICY, there, wanted.name)
 
 
 def _sizes(seen: VmSettings, target: Target) -> Iterator[SettingDrift]:

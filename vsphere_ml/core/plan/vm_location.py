@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.diagnostics import Diagnostic
+from vsphere_ml.core.model.inventory import StorageCompliance
 from vsphere_ml.core.plan.changes import MoveToFolder, MoveToPool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vsphere_ml.core.model.inventory import Inventory, Vm
+    from vsphere_ml.core.model.inventory import Inventory, StoragePolicy, Vm
     from vsphere_ml.core.model.placement import NodePlacement, Placement, ResolvedSite
     from vsphere_ml.core.model.spec import ClusterSpec
 
@@ -64,6 +65,44 @@ def find_misplaced(
             hint=f"`govc vm.migrate -ds {resolved.datastore.name} {node}` while it is off, "
             f'or set location.datastore = "{there}"',
         )
+
+
+def find_policy_gaps(placement: Placement, inventory: Inventory) -> Iterator[Diagnostic]:
+    """Yield what does not satisfy the storage policy of the file: the datastore of new VMs, and VMs that stand.
+
+    vCenter makes a VM on such a datastore all the same, and then calls it noncompliant.
+    """
+    policy, store = placement.resolved.storage_policy, placement.resolved.datastore
+    if policy is None:
+        return
+    new = any(each.existing is None for each in placement.placements)
+    if new and store.ref not in policy.datastores:
+        good = next((each.name for each in inventory.datastores if each.ref in policy.datastores), None)
+        yield Diagnostic(
+            code="storage.unsatisfied",
+            target=f"datastore {store.name}",
+            message=f"does not satisfy storage policy {policy.name}, says vCenter",
+            hint=f'set location.datastore = "{good}"' if good else "set location.storage_policy to another one",
+        )
+    yield from (_noncompliant(each, policy) for each in placement.placements if _is_noncompliant(each, policy))
+
+
+def _is_noncompliant(placement: NodePlacement, policy: StoragePolicy) -> bool:
+    settings = placement.existing.settings if placement.existing else None
+    storage = settings.storage if settings else None
+    bad = {StorageCompliance.NON_COMPLIANT, StorageCompliance.OUT_OF_DATE}
+    return storage is not None and storage.policies == (policy.name,) and bool(storage.compliance & bad)
+
+
+def _noncompliant(placement: NodePlacement, policy: StoragePolicy) -> Diagnostic:
+    node = placement.node.name
+    return Diagnostic(
+        code="vm.storage-noncompliant",
+        target=node,
+        message=f"what it stores does not comply with its storage policy {policy.name}, as vCenter last found",
+        hint=f"in vCenter, Configure > Policies of {node}: reapply the policy, "
+        "or migrate the VM to a datastore that satisfies it",
+    )
 
 
 def _other_folder(vm: Vm, resolved: ResolvedSite, inventory: Inventory) -> str | None:

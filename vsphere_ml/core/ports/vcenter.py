@@ -29,7 +29,8 @@ class Scope:
     also their device groups, with `pvrdma` what they do PVRDMA with, with `roce` the options of their NICs' drivers,
     with `vgpus` how many vGPUs one VM may have. Settings are read in full for VMs that carry the mark `owner` or have
     one of the names in `vms`, the free ports of the port groups `port_groups`. With `customizations` the names of
-    vCenter's customization specifications are read, with `tasks` the tasks that it is at work on.
+    vCenter's customization specifications are read, with `tasks` the tasks that it is at work on, with `storage_policy`
+    the storage policies: which there are, which datastores satisfy the one of that name, and which VMs of `owner` have.
     """
 
     datacenter: str | None = None
@@ -45,6 +46,7 @@ class Scope:
     port_groups: frozenset[str] = frozenset()
     customizations: bool = False
     tasks: bool = False
+    storage_policy: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

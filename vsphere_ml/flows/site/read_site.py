@@ -44,6 +44,7 @@ def scope(spec: ClusterSpec) -> Scope:
         ),
         vgpus=any(not node.gpu.is_passthrough and node.gpu.count > VGPUS_PER_VM for node in spec.nodes),
         customizations=spec.guest.customization_spec is not None,
+        storage_policy=spec.location.storage_policy,
     )
 
 

@@ -12,6 +12,7 @@ from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.model.inventory import VmRef
 from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY
 from vsphere_ml.core.plan.changes import (
+    STORAGE_POLICY,
     AttachDevices,
     CloneVm,
     CreateFolder,
@@ -139,6 +140,7 @@ class ChangeExecutor:
             specs.Additions(self.site).want(change.target.devices).into(config)
         snapshot = managed_object(self._session, "vim.vm.Snapshot", change.snapshot) if change.snapshot else None
         spec = specs.clone(self._place(change), config, snapshot)
+        specs.with_policy(spec.location, devices, change.target.storage_policy)
         folder = self.site.folder(change.folder)
         try:
             made = yield self._do(lambda: source.CloneVM_Task(folder=folder, name=change.vm, spec=spec))
@@ -225,8 +227,11 @@ class ChangeExecutor:
     def _set(self, change: SetSettings) -> Steps:
         vm = self.site.vm(change.vm)
         spec = specs.settings(change.target, change.target.extra_config)
-        if change.target.disk is not None:
-            spec.deviceChange = specs.grown_disk(self._devices(vm), change.target.disk)
+        policy = change.target.storage_policy if change.changes(STORAGE_POLICY) else None
+        if change.target.disk is not None or policy is not None:
+            spec.deviceChange = specs.edited_disks(self._devices(vm), change.target.disk, policy)
+        if policy is not None:
+            spec.vmProfile = specs.profile(policy)
         yield self._do(lambda: vm.ReconfigVM_Task(spec=spec))
 
     def _attach(self, change: AttachDevices) -> Steps:

@@ -37,6 +37,7 @@ class Site:
     components: dict[str, list[Any]] = field(default_factory=dict)  # of device groups, as vCenter describes them
     rules: dict[int, str] = field(default_factory=dict)  # key → name
     names: dict[str, str] = field(default_factory=dict)  # of hosts and VMs, by id
+    policies: dict[str, str] = field(default_factory=dict)  # names of storage policies, by id; empty: not asked for
 
     def vm(self, name: str) -> Any:
         """Return our VM of that name; VSphereError `vsphere.not-ours` or `vsphere.not-found`."""

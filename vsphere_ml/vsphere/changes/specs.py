@@ -24,7 +24,7 @@ from vsphere_ml.core.model.placement import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from vsphere_ml.core.model.inventory import PciAddress
+    from vsphere_ml.core.model.inventory import PciAddress, StoragePolicy
     from vsphere_ml.core.model.placement import Target, WantedDevice
     from vsphere_ml.core.nodes.firstboot import FirstBoot
     from vsphere_ml.core.plan.changes import Marks
@@ -218,12 +218,54 @@ def replaceable_devices(devices: Iterable[Any]) -> list[Any]:
 
 def grown_disk(devices: Iterable[Any], size: Bytes | None) -> list[Any]:
     """Return what grows the first disk to `size`; nothing when it is that big already."""
-    disk = next((each for each in devices if isinstance(each, vim.vm.device.VirtualDisk)), None)
+    disk = next(iter(_disks(devices)), None)
     if size is None or disk is None or _capacity(disk) >= size:
         return []
     grown: Any = deepcopy(disk)
     grown.capacityInBytes, grown.capacityInKB = int(size), size >> 10
     return [_change(_EDIT, grown)]
+
+
+def edited_disks(devices: Iterable[Any], size: Bytes | None, policy: StoragePolicy | None) -> list[Any]:
+    """Return what grows the first disk to `size` and gives every disk a storage policy; each disk is edited once."""
+    there = list(devices)
+    edits = grown_disk(there, size)
+    if policy is None:
+        return edits
+    edited = {each.device.key for each in edits}
+    edits += [_change(_EDIT, deepcopy(each)) for each in _disks(there) if each.key not in edited]
+    for each in edits:
+        each.profile = profile(policy)
+    return edits
+
+
+def with_policy(location: Any, devices: Iterable[Any], policy: StoragePolicy | None) -> None:
+    """Have a clone's home and each of its disks get a storage policy.
+
+    `RelocateSpec.profile` is for the home directory alone (vSphere API), so every disk is named besides.
+    """
+    if policy is None:
+        return
+    locator: Any = vim.vm.RelocateSpec.DiskLocator
+    location.profile = profile(policy)
+    location.disk = [
+        locator(
+            diskId=each.key,
+            datastore=location.datastore,
+            diskMoveType=location.diskMoveType,
+            profile=profile(policy),
+        )
+        for each in _disks(devices)
+    ]
+
+
+def profile(policy: StoragePolicy) -> list[Any]:
+    made: Any = vim.vm.DefinedProfileSpec
+    return [made(profileId=policy.id)]
+
+
+def _disks(devices: Iterable[Any]) -> list[Any]:
+    return [each for each in devices if isinstance(each, vim.vm.device.VirtualDisk)]
 
 
 def _capacity(disk: Any) -> int:

@@ -37,6 +37,8 @@ _POOL = 10
 _VERSIONS = "/sdk/vimServiceVersions.xml"
 _VERSIONS_BYTES = MIB  # 8.0's has 5 KiB
 _API = "urn:vim25"
+_POLICY_PATH = "/pbm"
+_POLICY_VERSION = "pbm.version.version1"  # of all that is asked there
 _OLDEST = (7, 0)
 _LONGEST = 120  # characters of a server's own words
 # What OpenSSL's reasons say of a port where something else than TLS is spoken.
@@ -80,6 +82,24 @@ class VCenterEndpoint:
             version=self._version(),
             poolSize=_POOL,
             connectionPoolTimeout=_IDLE_S,
+            acceptCompressedResponses=self.trace is None,
+        )
+
+    def policy_stub(self, cookie: str) -> Stub:
+        """Return a stub of the storage policy service (PBM), in the API session that has this cookie.
+
+        PBM takes the session from the SOAP header `vcSessionCookie` (govmomi's pbm client).
+        """
+        return Stub(
+            self._scheme,
+            {**self._settings, "most": self._most},
+            self._most,
+            host=self.host,
+            port=self.port,
+            path=_POLICY_PATH,
+            version=_POLICY_VERSION,
+            requestContext={"vcSessionCookie": cookie},
+            poolSize=1,
             acceptCompressedResponses=self.trace is None,
         )
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from vsphere_ml.vsphere.connection.soap import Stub
     from vsphere_ml.vsphere.connection.tls import PinnedConnection
     from vsphere_ml.vsphere.connection.trace import MessageLog
 
@@ -124,6 +125,10 @@ class Session:
     def file_connection(self) -> PinnedConnection:
         """Return a new connection for such a request, trusted as the API's are; its body goes into no trace."""
         return self._endpoint.file_connection()
+
+    def policy_stub(self) -> Stub:
+        """Return a stub of the storage policy service in this session; whoever takes it drops its connections."""
+        return self._endpoint.policy_stub(self.cookie.partition("=")[2].strip('"'))
 
     def read_rest(self, path: str) -> Any:
         """Return what the REST API answers to a GET; OSError, HTTPException or ValueError where it answers none."""

@@ -21,11 +21,12 @@ from vsphere_ml.vsphere.esxi import modules, pvrdma
 from vsphere_ml.vsphere.inventory import hosts, nics, running, surroundings, vms
 from vsphere_ml.vsphere.inventory.assignable import Assignable
 from vsphere_ml.vsphere.inventory.collect import PAGE, Row, collect_below, collect_objects, reference
+from vsphere_ml.vsphere.inventory.storage import disk_keys, read_policies, with_storage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-    from vsphere_ml.core.model.inventory import ComputeCluster, Host, Vm
+    from vsphere_ml.core.model.inventory import ComputeCluster, Host, StoragePolicy, Vm
     from vsphere_ml.core.ports.vcenter import Scope
     from vsphere_ml.vsphere.connection.session import Session
     from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
@@ -70,14 +71,25 @@ def read_site(
         switches=around.switches,
         customizations=customization.names(session) if scope.customizations else None,
         tasks=running.tasks(session) if scope.tasks else (),
+        storage_policies=read.policies,
     )
     return inventory, read.site(around, inventory)
 
 
-def read(session: Session, fields: CustomAttributes, objects: Iterable[Any]) -> tuple[Vm, ...]:
-    """Return these VMs as they are now, settings in full; those that are gone are left out."""
-    rows = collect_objects(session, objects, {vim.VirtualMachine: (*vms.LEAN, *vms.FULL)})
-    return tuple(vms.read_full_vm(vms.read_lean_vm(found, props, fields), props) for found, props in rows)
+def read(
+    session: Session, fields: CustomAttributes, objects: Iterable[Any], policies: Mapping[str, str]
+) -> tuple[Vm, ...]:
+    """Return these VMs as they are now, settings in full; those that are gone are left out.
+
+    With the names of storage policies, by id, also which of them each has.
+    """
+    rows = list(collect_objects(session, objects, {vim.VirtualMachine: (*vms.LEAN, *vms.FULL)}))
+    seen = tuple(vms.read_full_vm(vms.read_lean_vm(found, props, fields), props) for found, props in rows)
+    return with_storage(session, seen, _disk_keys(rows), policies) if policies else seen
+
+
+def _disk_keys(rows: Iterable[Row]) -> dict[VmRef, list[int]]:
+    return {VmRef(reference(found)): disk_keys(props.get("config.hardware.device") or ()) for found, props in rows}
 
 
 def _datacenter(session: Session, wanted: str | None) -> tuple[Any, str, Any]:
@@ -120,6 +132,7 @@ class _Read:
     reserved: dict[HostRef, int] = field(default_factory=lambda: defaultdict(int))  # MiB
     raw_devices: dict[VmRef, list[Any]] = field(default_factory=dict)
     scoped: list[HostRef] = field(default_factory=list)
+    policies: tuple[StoragePolicy, ...] = ()
 
     def everything(self, datacenter: Any) -> None:
         for found, props in collect_below(self.session, datacenter, _WANTED):
@@ -161,6 +174,19 @@ class _Read:
             props for found, props in self.rows["cluster"] if inside is None or reference(found) in inside
         )
         self._full(self._who_matters(detailed))
+        if self.scope.storage_policy is not None:
+            self.policies = read_policies(self.session, self.scope.storage_policy)
+            self._storage()
+
+    def _storage(self) -> None:
+        ours = [vm for vm in self.vms.values() if vm.settings is not None and self._is_ours(vm)]
+        disks = {vm.ref: disk_keys(self.raw_devices[vm.ref]) for vm in ours}
+        names = {each.id: each.name for each in self.policies}
+        self.vms.update({vm.ref: vm for vm in with_storage(self.session, ours, disks, names)})
+
+    def _is_ours(self, vm: Vm) -> bool:
+        owner = self.scope.owner
+        return owner is not None and (vm.cluster_mark == owner or cut_short(vm, owner))
 
     def _machines(self, refs: Iterable[HostRef]) -> dict[HostRef, tuple[Any, dict[str, Any]]]:
         return {ref: (self.host_objects[ref], self.host_props[ref]) for ref in refs}
@@ -227,7 +253,7 @@ class _Read:
     def site(self, around: surroundings.Surroundings, inventory: Inventory) -> Site:
         """Return the objects behind the names, VMs by name only when they are the owner's."""
         owner = self.scope.owner
-        ours = [vm for vm in inventory.vms if owner and (vm.cluster_mark == owner or cut_short(vm, owner))]
+        ours = [vm for vm in inventory.vms if self._is_ours(vm)]
         mine = {vm.ref for vm in ours}
         return Site(
             datacenter=around.datacenter,
@@ -243,6 +269,7 @@ class _Read:
             components=self.assignable.components,
             rules={rule.key: rule.name for cluster in inventory.clusters for rule in cluster.rules},
             names={host.ref: host.name for host in inventory.hosts} | {vm.ref: vm.name for vm in inventory.vms},
+            policies={each.id: each.name for each in inventory.storage_policies},
         )
 
 

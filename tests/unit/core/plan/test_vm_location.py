@@ -11,12 +11,19 @@ from tests.fakes.pictures import CLUSTER, POOL, quad_8u3, vm
 from tests.fakes.requirements import cluster, nodes
 from tests.fakes.site import FakeVCenter
 from tests.unit.core.applied import applied
-from tests.unit.core.sites import kinds, only, planned, provisioned
+from tests.unit.core.sites import kinds, only, planned, provisioned, refused
 from tests.unit.flows.acting import provision
 from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.model.inventory import Inventory, PoolRef
 from vsphere_ml.core.model.spec import Location
-from vsphere_ml.core.plan.changes import CreateFolder, MoveToFolder, MoveToPool
+from vsphere_ml.core.plan.changes import (
+    STORAGE_POLICY,
+    CreateFolder,
+    MoveToFolder,
+    MoveToPool,
+    SetSettings,
+    SettingDrift,
+)
 
 if TYPE_CHECKING:
     from vsphere_ml.core.plan.plan import Plan
@@ -71,6 +78,35 @@ def test_a_folder_or_pool_that_the_file_leaves_out_is_told_and_left_alone() -> N
     plan = planned(cluster(2), there)
     assert not plan
     assert drift(plan) == {("vm.other-pool", "node-1"), ("vm.other-pool", "node-2")}
+
+
+def test_another_storage_policy_in_the_file_is_given_to_the_vms_while_they_run() -> None:
+    gold = cluster(2, location=replace(HERE, storage_policy="gold"))
+    there = provisioned(gold, site())
+    assert not planned(gold, there)
+    assert planned(gold, there).drift == ()
+    silver = cluster(2, location=replace(HERE, storage_policy="silver"))
+    plan = planned(silver, there)
+    changes = [each for each in plan.changes if isinstance(each, SetSettings)]
+    assert [each.drift for each in changes] == [(SettingDrift(STORAGE_POLICY, "gold", "silver"),)] * 2
+    assert not plan.interrupting
+    done = applied(plan.changes, there)
+    assert drift(planned(silver, done)) == {
+        ("vm.storage-noncompliant", "node-1"),
+        ("vm.storage-noncompliant", "node-2"),
+    }
+
+
+def test_new_vms_on_a_datastore_that_does_not_satisfy_the_policy_are_told_of() -> None:
+    plan = planned(cluster(2, location=replace(HERE, storage_policy="silver")), quad_8u3(taken=False))
+    assert drift(plan) == {("storage.unsatisfied", "datastore vsan")}
+    assert plan.drift[0].hint == 'set location.datastore = "nfs-images"'
+
+
+def test_a_storage_policy_that_there_is_none_of_is_refused_with_what_was_meant() -> None:
+    error = refused(cluster(2, location=replace(HERE, storage_policy="golden")), quad_8u3())
+    assert (error.code, error.target) == ("site.not-found", "location.storage_policy")
+    assert error.hint == 'set location.storage_policy = "gold"'
 
 
 def test_another_datastore_in_the_file_is_told_with_what_moves_a_disk() -> None:

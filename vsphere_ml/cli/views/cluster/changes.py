@@ -92,6 +92,7 @@ def _clone(change: CloneVm) -> str:
     how = "linked clone" if change.snapshot else "clone"
     devices = _devices(target.devices) if change.devices else "its devices once the hardware version is raised"
     store = f", datastore {change.datastore_name}" if change.datastore_name else ""
+    store += f", storage policy {target.storage_policy.name}" if target.storage_policy else ""
     return f"{how} of {change.source_name} on {change.host_name}{store}: {size}, {devices}"
 
 

@@ -53,6 +53,7 @@ func (v *vm) copyTo(ctx *simulator.Context, req *types.CloneVM_Task) (*simulator
 		return nil, fault
 	}
 	l.origins.inherit(made.Self, v.Self)
+	l.storage.set(made.Self, cloneProfiles(&req.Spec.Location))
 	locked(ctx, made, func() {
 		v.inherit(ctx, made, req)
 		if req.Spec.Config != nil {
@@ -86,6 +87,9 @@ func (v *vm) checkClone(ctx *simulator.Context, req *types.CloneVM_Task) (place,
 		return at, fault
 	}
 	at.hosts = l.hostsOf(cluster)
+	if fault := l.checkProfiles(cloneProfiles(location)); fault != nil {
+		return at, fault
+	}
 	now, change := v.source(), cloneSpec(req)
 	if fault := l.checkSpec(ctx, now, &change, at); fault != nil {
 		return at, fault

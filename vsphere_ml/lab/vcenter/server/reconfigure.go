@@ -43,6 +43,9 @@ func (l *Lab) checkReconfigure(ctx *simulator.Context, machine *simulator.Virtua
 	if config.Template && !onlyNames(spec) {
 		return &types.NotSupported{}
 	}
+	if fault := l.checkProfiles(reconfiguredProfiles(spec)); fault != nil {
+		return fault
+	}
 	if spec.Name != "" && spec.Name != machine.Name {
 		if fault := duplicate(ctx, machine.Parent, spec.Name); fault != nil {
 			return fault
@@ -112,5 +115,6 @@ func (l *Lab) apply(ctx *simulator.Context, machine *simulator.VirtualMachine, s
 		return fault
 	}
 	l.keep(ctx, machine, spec, extra)
+	l.storage.set(machine.Self, reconfiguredProfiles(spec))
 	return nil
 }

@@ -57,6 +57,7 @@ type Lab struct {
 	provisioning   provisioning
 	customizations customizations
 	origins        origins
+	storage        storageProfiles
 	macs           atomic.Int64
 
 	mu          sync.Mutex

@@ -158,6 +158,20 @@ func checkStorage(file File, hosts map[string]Model, found *problems) {
 			}
 		}
 	}
+	checkPolicies(file, found)
+}
+
+func checkPolicies(file File, found *problems) {
+	seen := map[string]bool{}
+	for _, policy := range file.Policies {
+		if policy.Name == "" || seen[policy.Name] {
+			found.add("storage_policy %q: each has a name of its own", policy.Name)
+		}
+		seen[policy.Name] = true
+		for _, store := range policy.Datastores {
+			checkPlaces(file, "storage_policy", policy.Name, store, "", found)
+		}
+	}
 }
 
 func checkNetworks(file File, found *problems) {

@@ -16,6 +16,8 @@ type File struct {
 	Portgroups []Portgroup `toml:"portgroup"`
 	Templates  []Template  `toml:"template"`
 	VMs        []VM        `toml:"vm"`
+	// Policies are VM storage policies beside vCenter's default ones.
+	Policies []StoragePolicy `toml:"storage_policy"`
 	// Delays are milliseconds by task, e.g. CloneVM_Task = 2000; the same table the control endpoint changes.
 	Delays map[string]int `toml:"delay_ms"`
 }
@@ -161,6 +163,12 @@ type Datastore struct {
 	Hosts       []string `toml:"hosts"`
 	Files       string   `toml:"files"`     // a folder of this machine whose files lie on the datastore at the start
 	StandIns    string   `toml:"stand_ins"` // the datastore's folder where whoever runs the lab may lay stand-ins for drivers
+}
+
+// StoragePolicy is a VM storage policy, and the datastores that satisfy it.
+type StoragePolicy struct {
+	Name       string   `toml:"name"`
+	Datastores []string `toml:"datastores"`
 }
 
 // Switch is a distributed switch that every host joins.
