@@ -13,7 +13,7 @@ from tests.fakes.devices import Workshop
 from tests.fakes.physics import Physics
 from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.model.cpu_times import CpuTimes
-from vsphere_ml.core.model.inventory import Inventory
+from vsphere_ml.core.model.inventory import ContentLibraries, Inventory
 from vsphere_ml.core.plan.changes import CloneVm
 from vsphere_ml.core.ports.vcenter import TaskHandle, Update
 
@@ -104,7 +104,11 @@ class FakeVCenter:
         self.looks += 1
         self._physics.owner = scope.owner
 
+        templates = {each.vm for each in (self.inventory.libraries.items if self.inventory.libraries else ())}
+
         def in_scope(vm: Vm) -> bool:
+            if scope.library and vm.ref in templates:
+                return True
             return vm.name in scope.vms or (scope.owner is not None and vm.cluster_mark == scope.owner)
 
         vms = tuple(vm if in_scope(vm) else replace(vm, settings=None, snapshot=None) for vm in self.inventory.vms)
@@ -113,7 +117,13 @@ class FakeVCenter:
             hosts = tuple(replace(host, groups=()) for host in hosts)
         vms = vms if scope.storage_policy is not None else tuple(map(_without_storage, vms))
         policies = self._policies(scope.storage_policy)
-        return replace(self.inventory, hosts=hosts, vms=vms, storage_policies=policies)
+        libraries = self._libraries(scope) if scope.library else None
+        return replace(self.inventory, hosts=hosts, vms=vms, storage_policies=policies, libraries=libraries)
+
+    def _libraries(self, scope: Scope) -> ContentLibraries:
+        """Return the libraries as they are told: the items of the one that is asked for."""
+        every = self.inventory.libraries or ContentLibraries(names=())
+        return every if scope.library in every.names else replace(every, items=())
 
     def _policies(self, wanted: str | None) -> tuple[StoragePolicy, ...]:
         """Return the storage policies as they are told: the datastores of the one that is asked for."""

@@ -124,9 +124,24 @@ def test_it_lists_content_libraries(run: Govc) -> None:
     assert run.json("library.ls") in (None, [])
 
 
+def test_it_makes_a_library_puts_a_template_in_and_deploys_a_vm_of_it(run: Govc) -> None:
+    run("library.create", "-ds", "nfs-images", "images")
+    assert [each["name"] for each in run.json("library.ls")] == ["images"]
+    run("library.clone", "-vm", "ubuntu-22.04-gpu", "-pool", "gpu/Resources", "images", "ubuntu-lib")
+    (item,) = run.json("library.info", "/images/ubuntu-lib")
+    assert item["type"] == "vm-template"
+    run("library.deploy", "-pool", "gpu/Resources", "-host", HOST, "/images/ubuntu-lib", "govc-3")
+    assert run.json("vm.info", "govc-3")["virtualMachines"][0]["config"]["firmware"] == "efi"
+
+
 def test_it_lists_the_storage_policies(run: Govc) -> None:
     named = {policy["name"] for policy in run.json("storage.policy.ls")["profile"]}
-    assert "vSAN Default Storage Policy" in named
+    assert {"vSAN Default Storage Policy", "gold", "silver"} <= named
+
+
+def test_it_tells_which_datastores_satisfy_a_storage_policy(run: Govc) -> None:
+    (policy,) = run.json("storage.policy.info", "-s", "gold")["policies"]
+    assert policy["compatibleDatastores"] == ["vsan"]
 
 
 @pytest.mark.parametrize("base", ["ComputeResource", "ManagedEntity"])

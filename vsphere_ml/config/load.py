@@ -114,6 +114,8 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
     check_roce(roce, guest, configuration, mistakes)
     if guest is not None:
         check_guests(guest, [node.name for node in nodes], mistakes)
+    if source is not None:
+        _check_source(source, mistakes)
     if cluster is None or source is None:
         return None
     _one_spread(cluster, mistakes)
@@ -122,7 +124,9 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
         name=cluster.name,
         vcenter=_vcenter(vcenter, file.parent),
         location=_location(location),
-        source=Source(template=source.template, clone=source.clone),
+        source=Source(
+            template=source.template or "", library=source.library or "", item=source.item or "", clone=source.clone
+        ),
         nodes=nodes,
         spread=cluster.spread,
         anti_affinity=anti_affinity,
@@ -141,6 +145,18 @@ def _nodes(sections: _Sections, mistakes: Mistakes) -> tuple[NodeSpec, ...]:
         roster.add(("nodes", index), block)
     roster.check_gateways()
     return tuple(roster.nodes)
+
+
+def _check_source(source: schema.SourceTable, mistakes: Mistakes) -> None:
+    """Tell what [source] lacks, or has too much: a template, or a library with its item."""
+    keys = [key for key in ("library", "item") if getattr(source, key) is not None]
+    if source.template is not None and keys:
+        mistakes.add(("source", keys[0]), "there is a `template` already; leave one of them out")
+    elif len(keys) == 1:
+        other = "item" if keys == ["library"] else "library"
+        mistakes.add(("source", keys[0]), f"`{other}` is missing: an item is named by both")
+    elif source.template is None and not keys and not mistakes.is_reported(("source", "template")):
+        mistakes.add(("source", "template"), "is missing", 'template = "…", or library = "…" and item = "…"')
 
 
 def _check_login(vcenter: schema.VCenterTable, mistakes: Mistakes) -> None:

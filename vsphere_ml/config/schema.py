@@ -79,8 +79,14 @@ class LocationTable(FileTable):
 
 
 class SourceTable(FileTable):
-    template: f.Text = Field(
-        description="name or inventory path of a template or VM with an EFI guest, or a library's VM template (not OVF)"
+    template: f.Text | None = Field(
+        default=None, description="name or inventory path of a template or VM with an EFI guest"
+    )
+    library: f.Text | None = Field(
+        default=None, description="instead of `template`: the content library that has `item`, by its name"
+    )
+    item: f.Text | None = Field(
+        default=None, description="of `library`: a VM template, by its name; an OVF template has to be deployed first"
     )
     clone: Annotated[CloneKind, PlainValidator(f.choice(CloneKind))] = Field(
         default=CloneKind.FULL, description="`full`, or `linked` to the source's current snapshot"

@@ -71,7 +71,7 @@ def _with_template(spec: ClusterSpec, shown: Group | dict[str, Any], facts: tupl
     """Return what is shown of a file with what is known of its template, an error where that is not ready."""
     from vsphere_ml.cli.views.cluster import templates
 
-    errors = templates.errors(spec.source.template, facts)
+    errors = templates.errors(str(spec.source), facts)
     status = errors[0].status if errors else 0
     if isinstance(shown, dict):
         return Answer(data={**shown, "template": templates.data(facts)}, status=status, errors=errors)

@@ -428,6 +428,26 @@ class StoragePolicy:
     datastores: frozenset[DatastoreRef] = frozenset()
 
 
+VM_TEMPLATE = "vm-template"  # the type of a library's item that is a template of the inventory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryItem:
+    """An item of a content library: its type as vCenter names it (vm-template, ovf, iso), and a template's VM."""
+
+    name: str
+    type: str
+    vm: VmRef | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentLibraries:
+    """The names of all content libraries, and the items of those with the name that was asked for."""
+
+    names: tuple[str, ...]
+    items: tuple[LibraryItem, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
     """One data centre as seen at one moment. Every tuple is in the order of names, so plans are stable."""
@@ -445,6 +465,7 @@ class Inventory:
     tasks: tuple[RunningTask, ...] = ()  # only read when they are asked for
     customizations: frozenset[str] | None = None  # names of vCenter's specifications; None: not asked, or not told
     storage_policies: tuple[StoragePolicy, ...] = ()  # only read when one is asked for
+    libraries: ContentLibraries | None = None  # only read when one is asked for
 
     @property
     def automated(self) -> frozenset[ClusterRef]:

@@ -69,10 +69,15 @@ class Location:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What the VMs are cloned from: a template's or VM's name or inventory path."""
+    """What the VMs are cloned from: a template's or VM's name or inventory path, or a content library's VM template."""
 
-    template: str
+    template: str = ""
+    library: str = ""  # with `item`, instead of `template`
+    item: str = ""
     clone: CloneKind = CloneKind.FULL
+
+    def __str__(self) -> str:
+        return f"{self.library}/{self.item}" if self.library else self.template
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from vsphere_ml.core.catalog.adapters import is_model
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.model.inventory import VM_TEMPLATE, ContentLibraries
 from vsphere_ml.core.model.placement import ResolvedSite
 from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.core.order import list_first
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         Datastore,
         Host,
         Inventory,
+        LibraryItem,
         Network,
         PoolRef,
         StoragePolicy,
@@ -178,6 +180,8 @@ class _Search:
             folder = folders.get(vm.folder, "") if vm.folder else ""
             return _tidy(f"{inventory.datacenter}/vm/{folder}/{vm.name}")
 
+        if spec.source.library:
+            return self.library_template(spec, inventory)
         wanted = spec.source.template
         found = [vm for vm in inventory.vms if vm.name == _last_part(wanted) and _ends(path(vm), wanted)]
         if len(found) == 1:
@@ -187,6 +191,42 @@ class _Search:
         else:
             self.missing("source.template", "template", wanted, [vm.name for vm in inventory.vms if vm.template])
         return None
+
+    def library_template(self, spec: ClusterSpec, inventory: Inventory) -> Vm | None:
+        """Return the VM template that a content library's item is."""
+        there = inventory.libraries or ContentLibraries(names=())
+        library, wanted = spec.source.library, spec.source.item
+        if library not in there.names:
+            self.missing("source.library", "content library", library, there.names, "`govc library.ls` lists them")
+            return None
+        found = [each for each in there.items if each.name == wanted]
+        if not found:
+            names = [each.name for each in there.items]
+            self.missing("source.item", "item", wanted, names, f"`govc library.ls /{library}/` lists them")
+            return None
+        if len(found) > 1:
+            self.ambiguous("source.library", "content library", library, [f"{library}/{each.name}" for each in found])
+            return None
+        return self.item_template(spec, found[0], inventory)
+
+    def item_template(self, spec: ClusterSpec, item: LibraryItem, inventory: Inventory) -> Vm | None:
+        vm = inventory.vm(item.vm) if item.vm is not None else None
+        if item.type != VM_TEMPLATE:
+            deploy = f"`govc library.deploy /{spec.source} {item.name}`, `govc vm.markastemplate {item.name}`"
+            self._refuse(
+                "source.item",
+                f"`{spec.source}` is of type `{item.type}`, and vsml clones VM templates",
+                f'{deploy}, then set source.template = "{item.name}" in place of library and item',
+                code="source.not-a-template",
+            )
+        elif vm is None:
+            self._refuse(
+                "source.item",
+                f"the VM template of `{spec.source}` is not in data centre `{inventory.datacenter}`, or hidden",
+                "set location.datacenter to where it is, or give the account System.Read on the template",
+                code="site.not-found",
+            )
+        return vm
 
     def networks(self, spec: ClusterSpec, inventory: Inventory) -> dict[str, Network]:
         """Return the networks by the names the spec uses; a distributed switch's name may stand before a slash."""

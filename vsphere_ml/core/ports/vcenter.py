@@ -30,7 +30,9 @@ class Scope:
     with `vgpus` how many vGPUs one VM may have. Settings are read in full for VMs that carry the mark `owner` or have
     one of the names in `vms`, the free ports of the port groups `port_groups`. With `customizations` the names of
     vCenter's customization specifications are read, with `tasks` the tasks that it is at work on, with `storage_policy`
-    the storage policies: which there are, which datastores satisfy the one of that name, and which VMs of `owner` have.
+    the storage policies: which there are, which datastores satisfy the one of that name, and which VMs of `owner` have,
+    with `library` the content libraries and the items of the one of that name; the VM template that its item `item` is
+    is read in full.
     """
 
     datacenter: str | None = None
@@ -47,6 +49,8 @@ class Scope:
     customizations: bool = False
     tasks: bool = False
     storage_policy: str | None = None
+    library: str = ""
+    item: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

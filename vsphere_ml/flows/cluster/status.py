@@ -103,7 +103,7 @@ def status(run: RunContext) -> Status:
 
 def _running_tasks(spec: ClusterSpec, inventory: Inventory) -> Iterator[RunningTask]:
     """Yield the tasks on the cluster's VMs, and those on their source, which may be clones for it."""
-    source = spec.source.template.rstrip("/").rpartition("/")[2]
+    source = (spec.source.item or spec.source.template).rstrip("/").rpartition("/")[2]
     others = {vm.ref for vm in inventory.vms if node_of(vm) in {node.name for node in spec.left_out}}
     ours = {
         vm.ref for vm in inventory.vms if is_marked(vm, spec.name) or cut_short(vm, spec.name) or (vm.name == source)

@@ -31,7 +31,7 @@ def scope(spec: ClusterSpec) -> Scope:
         datacenter=spec.location.datacenter,
         cluster=spec.location.cluster,
         owner=spec.name,
-        vms=frozenset({source, *(node.name for node in (*spec.nodes, *spec.left_out))}),
+        vms=frozenset({*([source] if source else ()), *(node.name for node in (*spec.nodes, *spec.left_out))}),
         direct_path=any(node.gpu.is_passthrough for node in spec.nodes),
         groups=any(map(_can_have_group, spec.nodes)),
         pvrdma=any(node.nic.kind.spec.paravirtual for node in spec.nodes),
@@ -45,6 +45,8 @@ def scope(spec: ClusterSpec) -> Scope:
         vgpus=any(not node.gpu.is_passthrough and node.gpu.count > VGPUS_PER_VM for node in spec.nodes),
         customizations=spec.guest.customization_spec is not None,
         storage_policy=spec.location.storage_policy,
+        library=spec.source.library,
+        item=spec.source.item,
     )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core import json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from vsphere_ml.vsphere.connection.tls import PinnedConnection
 
@@ -17,20 +17,36 @@ _SESSION = "/api/session"
 _MOST_BYTES = 16 << 20
 
 
-def get(connection: PinnedConnection, username: str, password: str, path: str) -> Any:
-    """Return the JSON that a GET is answered with.
+class RestSession:
+    """A signed-in REST API.
 
-    Raises OSError and HTTPException where the server does not answer, ValueError where it refuses or answers no JSON.
+    Its methods raise OSError and HTTPException where the server does not answer, ValueError where it refuses or answers
+    no JSON.
     """
+
+    def __init__(self, connection: PinnedConnection, key: str) -> None:
+        self._connection, self._header = connection, {"vmware-api-session-id": key}
+
+    def get(self, path: str) -> Any:
+        """Return the JSON that a GET is answered with."""
+        return _ask(self._connection, "GET", path, self._header)
+
+    def delete(self, path: str) -> None:
+        with suppress(ValueError):  # an answer without a body
+            _ask(self._connection, "DELETE", path, self._header)
+
+
+@contextmanager
+def sign_in(connection: PinnedConnection, username: str, password: str) -> Iterator[RestSession]:
+    """Sign in, and out and off at the end. Raises as RestSession's methods."""
     secret = b64encode(f"{username}:{password}".encode()).decode()
     try:
         key = _ask(connection, "POST", _SESSION, {"Authorization": f"Basic {secret}"})
-        header = {"vmware-api-session-id": str(key)}
+        session = RestSession(connection, str(key))
         try:
-            return _ask(connection, "GET", path, header)
+            yield session
         finally:
-            with suppress(ValueError):  # an answer without a body
-                _ask(connection, "DELETE", _SESSION, header)
+            session.delete(_SESSION)
     finally:
         connection.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -130,9 +130,16 @@ class Session:
         """Return a stub of the storage policy service in this session; whoever takes it drops its connections."""
         return self._endpoint.policy_stub(self.cookie.partition("=")[2].strip('"'))
 
+    @contextmanager
+    def rest(self) -> Iterator[rest.RestSession]:
+        """Sign in to the REST API, for several questions; raises as `read_rest`."""
+        with rest.sign_in(self.file_connection(), self._username, self._password) as signed_in:
+            yield signed_in
+
     def read_rest(self, path: str) -> Any:
         """Return what the REST API answers to a GET; OSError, HTTPException or ValueError where it answers none."""
-        return rest.get(self.file_connection(), self._username, self._password, path)
+        with self.rest() as signed_in:
+            return signed_in.get(path)
 
     @property
     def generation(self) -> int:

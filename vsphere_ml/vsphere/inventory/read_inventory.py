@@ -21,12 +21,13 @@ from vsphere_ml.vsphere.esxi import modules, pvrdma
 from vsphere_ml.vsphere.inventory import hosts, nics, running, surroundings, vms
 from vsphere_ml.vsphere.inventory.assignable import Assignable
 from vsphere_ml.vsphere.inventory.collect import PAGE, Row, collect_below, collect_objects, reference
+from vsphere_ml.vsphere.inventory.libraries import read_libraries
 from vsphere_ml.vsphere.inventory.storage import disk_keys, read_policies, with_storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from vsphere_ml.core.model.inventory import ComputeCluster, Host, StoragePolicy, Vm
+    from vsphere_ml.core.model.inventory import ComputeCluster, ContentLibraries, Host, StoragePolicy, Vm
     from vsphere_ml.core.ports.vcenter import Scope
     from vsphere_ml.vsphere.connection.session import Session
     from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
@@ -55,6 +56,8 @@ def read_site(
         lasting.datacenters[scope.datacenter] = _datacenter(session, scope.datacenter)
     datacenter, name, vm_folder = lasting.datacenters[scope.datacenter]
     read = _Read(session, fields, scope, Assignable(session, lasting.newest))
+    if scope.library:
+        read.libraries = read_libraries(session, scope.library, scope.item)
     read.everything(datacenter)
     around = surroundings.Surroundings(read.rows, fields, datacenter, name, vm_folder)
     read.details(around.in_scope(scope.cluster))
@@ -72,6 +75,7 @@ def read_site(
         customizations=customization.names(session) if scope.customizations else None,
         tasks=running.tasks(session) if scope.tasks else (),
         storage_policies=read.policies,
+        libraries=read.libraries,
     )
     return inventory, read.site(around, inventory)
 
@@ -133,6 +137,7 @@ class _Read:
     raw_devices: dict[VmRef, list[Any]] = field(default_factory=dict)
     scoped: list[HostRef] = field(default_factory=list)
     policies: tuple[StoragePolicy, ...] = ()
+    libraries: ContentLibraries | None = None
 
     def everything(self, datacenter: Any) -> None:
         for found, props in collect_below(self.session, datacenter, _WANTED):
@@ -200,12 +205,14 @@ class _Read:
         """Return the VMs to read in full: ours, those named, and who can hold a device of these hosts."""
         wanted = {name.rpartition("/")[2] for name in self.scope.vms}
         places, holders = set(gpu_hosts), self._known_holders(gpu_hosts)
+        templates = {each.vm for each in self.libraries.items} if self.libraries else set()
         return [
             ref
             for ref, vm in self.vms.items()
             if (self.scope.owner is not None and vm.cluster_mark == self.scope.owner)
             or vm.name in wanted
             or ref in holders
+            or ref in templates
             or (vm.powered_on and vm.host in places and self._fully_reserved(vm))
         ]
 

@@ -8,7 +8,17 @@ import pytest
 from tests.fakes.pictures import quad_8u3, seed_7u2, settings, vm
 from tests.fakes.requirements import cluster, node, nodes, seed_cluster
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.model.inventory import Folder, FolderRef, Inventory, Network, NetworkRef, PoolRef
+from vsphere_ml.core.model.inventory import (
+    ContentLibraries,
+    Folder,
+    FolderRef,
+    Inventory,
+    LibraryItem,
+    Network,
+    NetworkRef,
+    PoolRef,
+    VmRef,
+)
 from vsphere_ml.core.model.spec import CloneKind, ClusterSpec, Location, NicRequest, Source
 from vsphere_ml.core.placement.resolve import resolve
 from vsphere_ml.core.units import Bytes, gib
@@ -147,3 +157,39 @@ def test_a_nic_that_no_host_has_is_named_beside_what_else_is_wrong() -> None:
     error = refused(cluster(nodes(2, nic=nic), location=replace(HERE, datastore="vsna")), quad_8u3())
     keys = [each.partition(":")[0] for each in error.details]
     assert keys == ["location.datastore", "nodes.node-1.nic.model"]
+
+
+IMAGES = ContentLibraries(
+    names=("drivers", "images"),
+    items=(
+        LibraryItem(name="ubuntu", type="vm-template", vm=VmRef("vm-1")),
+        LibraryItem(name="appliance", type="ovf"),
+        LibraryItem(name="gone", type="vm-template", vm=VmRef("vm-999")),
+    ),
+)
+
+
+def from_library(library: str, item: str) -> tuple[ClusterSpec, Inventory]:
+    return cluster(1, source=Source(library=library, item=item)), replace(quad_8u3(), libraries=IMAGES)
+
+
+def test_a_librarys_vm_template_is_the_template_behind_it() -> None:
+    template = next(each for each in quad_8u3().vms if each.template)
+    spec, site = from_library("images", "ubuntu")
+    items = (LibraryItem(name="ubuntu", type="vm-template", vm=template.ref),)
+    assert resolve(spec, replace(site, libraries=replace(IMAGES, items=items))).source == template
+
+
+@pytest.mark.parametrize(
+    ("library", "item", "code", "target", "hint"),
+    [
+        ("image", "ubuntu", "site.not-found", "source.library", 'set source.library = "images"'),
+        ("images", "ubunto", "site.not-found", "source.item", 'set source.item = "ubuntu"'),
+        ("images", "appliance", "source.not-a-template", "source.item", "govc library.deploy /images/appliance"),
+        ("images", "gone", "site.not-found", "source.item", "location.datacenter"),
+    ],
+)
+def test_what_a_library_does_not_have_is_told(library: str, item: str, code: str, target: str, hint: str) -> None:
+    error = refused(*from_library(library, item))
+    assert (error.code, error.target) == (code, target)
+    assert hint in error.hint

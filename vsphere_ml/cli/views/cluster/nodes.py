@@ -29,7 +29,7 @@ def text(spec: ClusterSpec, texts: Iterable[Text] = ()) -> Group:
         line(
             "cluster ",
             (spec.name, "bold"),
-            f": {count(len(spec.nodes), 'node')} from {spec.source.template} ({spec.source.clone} clone), ",
+            f": {count(len(spec.nodes), 'node')} from {spec.source} ({spec.source.clone} clone), ",
             spec.spread,
         ),
         *_table(spec.nodes),

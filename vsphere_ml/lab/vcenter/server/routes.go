@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"net/url"
 	"reflect"
 	"regexp"
 	"sync"
@@ -113,11 +114,13 @@ func (f *faultStrings) answerPanic(reason string) {
 
 // rest is the vSphere Automation API as far as the simulator has it: session, tags, content library.
 func (l *Lab) rest() http.Handler {
-	patterns, handler := vapi.New(l.service.Listen, l.service.Context.Map)
+	own := *l.service.Listen // by which the simulator signs in to this server, to deploy items
+	own.User = url.UserPassword(l.options.Username, l.options.Password)
+	patterns, handler := vapi.New(&own, l.service.Context.Map)
 	for _, pattern := range patterns {
 		l.service.Handle(pattern, handler) // Handle also tells the simulator where tags are kept
 	}
-	return onlyPasswords(plainTypes(l.service.ServeMux))
+	return onlyPasswords(plainTypes(l.templateItems(l.service.ServeMux)))
 }
 
 // calls counts the SOAP calls by method.

@@ -58,6 +58,7 @@ type Lab struct {
 	customizations customizations
 	origins        origins
 	storage        storageProfiles
+	vmTemplates    vmTemplates
 	macs           atomic.Int64
 
 	mu          sync.Mutex
@@ -97,6 +98,10 @@ func Start(options Options) (*Lab, error) {
 	}
 	if err := lab.open(listener); err != nil {
 		listener.Close()
+		return nil, err
+	}
+	if err := lab.addLibraries(); err != nil { // they are made over the API, so it answers by now
+		_ = lab.Close()
 		return nil, err
 	}
 	return lab, nil

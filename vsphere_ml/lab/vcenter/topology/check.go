@@ -159,6 +159,18 @@ func checkStorage(file File, hosts map[string]Model, found *problems) {
 		}
 	}
 	checkPolicies(file, found)
+	checkLibraries(file, found)
+}
+
+func checkLibraries(file File, found *problems) {
+	for _, library := range file.Libraries {
+		checkPlaces(file, "library", library.Name, library.Datastore, "", found)
+		for _, item := range library.Items {
+			if _, ok := named(file.Templates, item.Template, func(t Template) string { return t.Name }); item.Template != "" && !ok {
+				found.add("library %q: item %q: no [[template]] is named %q", library.Name, item.Name, item.Template)
+			}
+		}
+	}
 }
 
 func checkPolicies(file File, found *problems) {

@@ -16,6 +16,7 @@ type File struct {
 	Portgroups []Portgroup `toml:"portgroup"`
 	Templates  []Template  `toml:"template"`
 	VMs        []VM        `toml:"vm"`
+	Libraries  []Library   `toml:"library"`
 	// Policies are VM storage policies beside vCenter's default ones.
 	Policies []StoragePolicy `toml:"storage_policy"`
 	// Delays are milliseconds by task, e.g. CloneVM_Task = 2000; the same table the control endpoint changes.
@@ -163,6 +164,20 @@ type Datastore struct {
 	Hosts       []string `toml:"hosts"`
 	Files       string   `toml:"files"`     // a folder of this machine whose files lie on the datastore at the start
 	StandIns    string   `toml:"stand_ins"` // the datastore's folder where whoever runs the lab may lay stand-ins for drivers
+}
+
+// Library is a local content library, whose items' files lie on its datastore.
+type Library struct {
+	Name      string        `toml:"name"`
+	Datastore string        `toml:"datastore"`
+	Items     []LibraryItem `toml:"item"`
+}
+
+// LibraryItem is a VM template, made of the template of that name as "Clone as Template to Library" does; without one
+// it is an item of type OVF that has no files yet.
+type LibraryItem struct {
+	Name     string `toml:"name"`
+	Template string `toml:"template"`
 }
 
 // StoragePolicy is a VM storage policy, and the datastores that satisfy it.
