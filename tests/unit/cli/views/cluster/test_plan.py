@@ -11,11 +11,12 @@ from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.cluster import changes
 from vsphere_ml.cli.views.cluster import plan as view
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
-from vsphere_ml.core.model.inventory import NetworkRef
+from vsphere_ml.core.model.inventory import ContentLibraries, LibraryItem, NetworkRef
 from vsphere_ml.core.model.placement import Pairing, WantPvrdma
+from vsphere_ml.core.model.spec import Source
 from vsphere_ml.core.nodes.firstboot import Customization
 from vsphere_ml.core.placement.solve import solve
-from vsphere_ml.core.plan.changes import Change, PowerOff, PowerOn, SetSettings, SettingDrift, subject
+from vsphere_ml.core.plan.changes import Change, CloneVm, PowerOff, PowerOn, SetSettings, SettingDrift, subject
 from vsphere_ml.core.plan.describe import object_name
 from vsphere_ml.core.plan.diff import diff
 from vsphere_ml.core.plan.plan import Plan, Stage
@@ -71,6 +72,21 @@ def test_a_clone_is_shown_with_its_datastore_and_the_network_of_its_fast_nic(sho
     message = text(fresh(), shown)
     assert "datastore vsan" in message
     assert "%SameSwitch on roce" in message
+
+
+def test_a_clone_is_shown_with_its_storage_policy_and_the_librarys_template(golden: Golden) -> None:
+    site = pictures.quad_8u3()
+    template = next(each for each in site.vms if each.template)
+    items = (LibraryItem(name="ubuntu", type="vm-template", vm=template.ref),)
+    plain = requirements.cluster(1)
+    spec = replace(
+        plain,
+        location=replace(plain.location, storage_policy="gold"),
+        source=Source(library="images", item="ubuntu"),
+    )
+    there = replace(site, libraries=ContentLibraries(names=("images",), items=items))
+    clones = [each for each in diff(spec, solve(spec, there), there).changes if isinstance(each, CloneVm)]
+    golden([changes.explain(each) for each in clones])
 
 
 def test_a_node_with_pvrdma_is_shown_with_its_adapter(shown: Callable[..., Shown]) -> None:
