@@ -129,6 +129,7 @@ def text(lines: Sequence[str], asked: Asked) -> Parsed:
         names=names,
         devices=devices,
         version=first_group(r"nccl-library=(\d+)", lines),
+        modes=_modes(lines),
         diagnostics=(_MEAN_TIMES, *left_out(TOOL, table.broken), *_end(lines, table, columns)),
         wrong=(*table.wrong, *failed),
     )
@@ -150,6 +151,7 @@ def json(document: Any, asked: Asked) -> Parsed:
         names=find_collectives(command[:1]),
         devices=devices,
         version=str(document["nccl_version"]),
+        modes=_modes_of_file(document.get("config", {})),
         variables=dict(_nccl_variables(document.get("env", []))),
         command=command,
         diagnostics=() if all(iterations.values()) else (_MEAN_TIMES,),
@@ -180,7 +182,7 @@ def _devices(config: Any) -> Iterator[Device]:
 def _make_parsed(
     rows: Sequence[CollectiveRow], asked: Asked, *, ranks: int, names: frozenset[str], version: str, **rest: Any
 ) -> Parsed:
-    iterations = rest.pop("iterations", {})
+    iterations, modes = rest.pop("iterations", {}), rest.pop("modes")
     chosen = _series(rows, asked)
     _refuse_several_runs(chosen)
     collective = identify(chosen, ranks, names, asked.collective)
@@ -198,11 +200,33 @@ def _make_parsed(
             "type": chosen[0].data_type,
             **({"redop": chosen[0].reduction} if chosen[0].reduction else {}),
             "statistic": "mean",
+            **modes,
             **sizes_of(sweep),
         },
         versions=_version(version),
         **rest,
     )
+
+
+def _modes(lines: Sequence[str]) -> dict[str, str]:
+    """Return how the calls were made, where -m, -G, -u or -z changed what is measured."""
+    modes = {
+        "aggregated": (first_group(r"\bagg iters: (\d+)", lines), "1"),
+        "graph": (first_group(r"\bgraph: (\d+)", lines), "0"),
+        "unaligned": (first_group(r"\bunalign: (\d+)", lines), "0"),
+        "blocking": (first_group(r"Blocking Enabled: (\S.*?) *(?:\(-|$)", lines), ""),
+    }
+    return {name: value for name, (value, usual) in modes.items() if value not in {"", usual}}
+
+
+def _modes_of_file(config: Any) -> dict[str, str]:
+    """Return the same of the file of `-J`, which does not tell all of it."""
+    modes = {
+        "aggregated": (str(config.get("aggregated_iterations", 1)), "1"),
+        "graph": (str(config.get("graph", 0)), "0"),
+        "blocking": ("yes" if str(config.get("blocking_collectives")).lower() == "true" else "", ""),
+    }
+    return {name: value for name, (value, usual) in modes.items() if value != usual}
 
 
 def _series(rows: Sequence[CollectiveRow], asked: Asked) -> list[CollectiveRow]:

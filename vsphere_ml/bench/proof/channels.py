@@ -48,7 +48,7 @@ _COMMUNICATOR = re.compile(r"\bcomm (?P<pointer>0x[0-9a-f]+) rank (?P<rank>\d+) 
 _COMMUNICATOR_ID = re.compile(r"\bcommId (?P<id>0x[0-9a-f]+)")
 # src/transport/net_ib.cc; 2.20 to 2.22 list merged ports in braces, later ones log each by a line of its own.
 _USING = re.compile(r"NET/IB\w* : Using ")
-_PORT = re.compile(r"\[(?P<index>\d+)\](?:=\{(?P<merged>[^}]*)\}|(?P<port>[\w.+-]+:\d+(?::\d+)?/\w+))")
+_PORT = re.compile(r"\[(?P<index>\d+)\](?:=\{(?P<merged>[^}]*)\}|(?P<port>[\w.+-]+:\d+(?::\d*){0,2}/\w+))")
 _MERGED_PORT = re.compile(r"[\w.-]+:\d+/\w+")
 # NCCL calls any Ethernet port RoCE (NCCL_IB_LLSTR), also of a device that speaks iWARP alone: i40iw, cxgb4, siw.
 _IWARP = re.compile(r"(?:^|\+)(?:i40iw|cxgb|siw)")

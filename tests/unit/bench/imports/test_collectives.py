@@ -213,6 +213,35 @@ def test_the_time_of_calls_is_not_that_of_the_collective() -> None:
     assert caught.value.code == "import.statistic"
 
 
+@pytest.mark.parametrize(
+    ("line", "modes"),
+    [
+        ("# nThread 1 nGpus 1 iters: 20 agg iters: 1 validation: 1 graph: 0 unalign: 0", {}),
+        ("# nThread 1 nGpus 1 iters: 20 agg iters: 8 validation: 1 graph: 0", {"aggregated": "8"}),
+        (
+            "# nThread 1 nGpus 1 agg iters: 1 validation: 1 graph: 4 unalign: 1",
+            {"graph": "4", "unaligned": "1"},
+        ),
+        (
+            "# Blocking Enabled: wait and barrier after each inner iteration (-m) ",
+            {"blocking": "wait and barrier after each inner iteration"},
+        ),
+    ],
+)
+def test_calls_that_were_made_in_another_way_are_another_configuration(line: str, modes: dict[str, str]) -> None:
+    plain = read(table("all_reduce", "2025", 2, [100.0]), Asked()).options
+    made = read(f"{line}\n" + table("all_reduce", "2025", 2, [100.0]), Asked()).options
+    assert dict(made) == dict(plain) | modes
+
+
+def test_the_file_of_j_tells_how_calls_were_made_too() -> None:
+    made = document("all_reduce", 2, [100.0])
+    plain = dict(nccl_tests.json(made, Asked()).options)
+    made["config"] |= {"graph": 4, "aggregated_iterations": 8, "blocking_collectives": "true"}
+    modes = {"graph": "4", "aggregated": "8", "blocking": "yes"}
+    assert dict(nccl_tests.json(made, Asked()).options) == plain | modes
+
+
 def test_iterations_stand_beside_the_tools_mean_without_those_it_skipped() -> None:
     made = document("all_reduce", 2, [100.0])
     made["results"][0]["out_of_place_per_iter"] = {"skipped_iterations": 1, "times_us": [900.0, 110.0, 120.0]}

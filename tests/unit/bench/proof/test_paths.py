@@ -258,6 +258,9 @@ def test_what_hpcx_calls_its_plugin_is_rdma_only_where_it_says_so(chosen: str, c
             4,
             "mlx5_0+mlx5_1/RoCE",
         ),
+        # 2.30's rail and plane, or a plane alone: net_ib/init.cc
+        ("NET/IB : Using [0]mlx5_0:1:2:3/RoCE [1]mlx5_1:1:2/IB ; OOB eth0:10.0.0.11<0>", 0, "mlx5_0:1:2:3/RoCE"),
+        ("NET/IB : Using [0]mlx5_0:1::3/RoCE [1]mlx5_1:1::4/IB ; OOB eth0:10.0.0.11<0>", 1, "mlx5_1:1::4/IB"),
         ("NET/Socket : Using [0]eth0:10.0.0.11<0>", 0, ""),
     ],
 )
