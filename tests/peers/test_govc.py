@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,12 +12,11 @@ import pytest
 from tests.peers.conftest import environment
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from vsphere_ml.lab.state import Lab
 
 pytestmark = [pytest.mark.peers, pytest.mark.lab]
 
+APPLIANCE = Path(__file__).parent / "appliance.ovf"
 HOST = "/lab-dc/host/gpu/esx-01.lab.test"
 
 
@@ -132,6 +132,17 @@ def test_it_makes_a_library_puts_a_template_in_and_deploys_a_vm_of_it(run: Govc)
     assert item["type"] == "vm-template"
     run("library.deploy", "-pool", "gpu/Resources", "-host", HOST, "/images/ubuntu-lib", "govc-3")
     assert run.json("vm.info", "govc-3")["virtualMachines"][0]["config"]["firmware"] == "efi"
+
+
+def test_it_imports_an_ovf_template_and_deploys_one_from_a_library(run: Govc) -> None:
+    run("import.ovf", "-ds", "vsan", "-pool", "gpu/Resources", "-net", "vm-mgmt", "-name", "govc-4", str(APPLIANCE))
+    run("library.create", "-ds", "nfs-images", "appliances")
+    run("library.import", "appliances", str(APPLIANCE))
+    run("library.deploy", "-ds", "vsan", "-pool", "gpu/Resources", "-host", HOST, "/appliances/appliance", "govc-5")
+    for name in ("govc-4", "govc-5"):
+        (made,) = run.json("vm.info", name)["virtualMachines"]
+        assert (made["config"]["hardware"]["numCPU"], made["config"]["hardware"]["memoryMB"]) == (2, 2048)
+        run("vm.destroy", name)
 
 
 def test_it_lists_the_storage_policies(run: Govc) -> None:

@@ -116,7 +116,7 @@ func (l *Lab) dispatch(ctx *simulator.Context, call *simulator.Method) (mo.Refer
 	if fault := checkArguments(ctx, call); fault != nil {
 		return nil, fault
 	}
-	if call.Name == "ExportVm" {
+	if call.Name == "ExportVm" || call.Name == "ImportVApp" {
 		return nil, nil // its lease goes into the session's registry, which prefer would hide
 	}
 	wrapper := l.wrap(object)

@@ -113,6 +113,8 @@ func (l *Lab) open(listener net.Listener) error {
 	l.hostPort, l.bound = fmt.Sprintf("localhost:%d", endpoint.Port), endpoint.IP.String()
 	l.service = newService(l.options, l.hostPort)
 	l.Context = l.service.Context
+	options := l.Context.Map.OptionManager() // where the simulator looks for the address in NFC leases (govmomi 0.56.0)
+	options.Setting = append(options.Setting, &types.OptionValue{Key: "vcsim.server.url", Value: "https://" + l.hostPort})
 	if err := l.build(); err != nil {
 		return err
 	}
