@@ -39,7 +39,9 @@ def python() -> Path:
 
 def trained(python: Path, folder: Path, *options: str) -> list[list[dict[str, Any]]]:
     """Return what each of two ranks told, line by line."""
-    rank = ["sh", "-c", f'VSML_BENCH_FILE={folder}/$HOROVOD_RANK.jsonl exec "$@"', "sh"]
+    # Horovod's own 30 s are too few where one rank compiles while the other waits.
+    patient = f"HOROVOD_GLOO_TIMEOUT_SECONDS={LONGEST_S}"
+    rank = ["sh", "-c", f'{patient} VSML_BENCH_FILE={folder}/$HOROVOD_RANK.jsonl exec "$@"', "sh"]
     launcher = [str(python), str(python.with_name("horovodrun")), "--gloo", "-np", "2", "-H", "localhost:2"]
     words = [*launcher, *rank, str(python), str(remote_job.WORKLOADS / "train.py"), *SMALL, *options]
     subprocess.run(words, check=True, timeout=LONGEST_S, cwd=folder)
