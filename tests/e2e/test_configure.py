@@ -12,7 +12,7 @@ from pyVmomi import vim
 
 from tests.e2e.conftest import QUAD
 from tests.integration import sshd
-from vsphere_ml.guest.firstboot import HOST_KEYS
+from vsphere_ml.core.nodes.firstboot import HOST_KEYS
 from vsphere_ml.vsphere.connection import session
 
 if TYPE_CHECKING:

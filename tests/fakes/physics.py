@@ -21,9 +21,8 @@ from vsphere_ml.core.model.inventory import (
     VmStorage,
 )
 from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY, cut_short, is_marked
-from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, DHCP, NOT_REPORTED, in_words
+from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, DHCP, HOST_KEYS, NOT_REPORTED, in_words
 from vsphere_ml.core.plan import changes as do
-from vsphere_ml.guest.firstboot import HOST_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

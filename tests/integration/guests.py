@@ -27,6 +27,7 @@ from vsphere_ml.core.model.spec import (
     Source,
     VCenterSpec,
 )
+from vsphere_ml.core.nodes.firstboot import HOST_KEYS
 from vsphere_ml.core.units import gib
 from vsphere_ml.guest import firstboot
 from vsphere_ml.lab import server
@@ -141,7 +142,7 @@ class Site:
 def published(vm: Any) -> str:
     """Return the host keys that vCenter has of the guest."""
     found = {option.key: option.value for option in vm.config.extraConfig}
-    return str(found.get(firstboot.HOST_KEYS, ""))
+    return str(found.get(HOST_KEYS, ""))
 
 
 def traces(home: Path) -> set[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tests.integration import guests
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.guest import firstboot
+from vsphere_ml.core.nodes.firstboot import HOST_KEYS
 from vsphere_ml.lab.guests import folder as lab_folder
 from vsphere_ml.lab.guests import hub, image, machine
 from vsphere_ml.lab.guests.boot.firstboot import LabGpu, LabVm
@@ -35,7 +35,7 @@ class Guest:
     def enter(self) -> SshShell:
         """Return a way into the guest; when it refuses, its sshd's words stand in the test's output."""
         try:
-            return guests.enter(self.home, NAME, self.report.address, self.report.guestinfo[firstboot.HOST_KEYS])
+            return guests.enter(self.home, NAME, self.report.address, self.report.guestinfo[HOST_KEYS])
         except GuestError:
             for log in _logs(self.home):
                 sys.stderr.write(f"{log}:\n{log.read_text(errors='replace')}")

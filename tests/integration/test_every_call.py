@@ -66,7 +66,7 @@ def _fair(method: str, fault: Trouble) -> Trouble:
     return proxy.dropped if method == proxy.VERSIONS and fault is proxy.page else fault
 
 
-WAITING = ("CreatePropertyCollector", "CreateFilter", "WaitForUpdatesEx", "DestroyPropertyFilter")
+WAITING = ("CreatePropertyCollector", "CreateFilter", "WaitForUpdatesEx")
 
 
 @pytest.mark.parametrize(("nth", "method"), list(enumerate(WAITING, start=1)), ids=WAITING)

@@ -21,20 +21,27 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vsphere_ml.core.ports.events import Event
+    from vsphere_ml.lab.state import Lab
 
 pytestmark = pytest.mark.lab
 NODES = 3
 
 
 class Hours(list["Event"]):
-    """A listener for which a clone takes two hours: they pass when it has ended."""
+    """A listener for which a clone takes two hours: they pass when it has ended, and none ends before all are begun."""
 
-    def __init__(self) -> None:
+    def __init__(self, lab: Lab) -> None:
         super().__init__()
-        self.clock = FakeClock()
+        self.lab, self.clock = lab, FakeClock()
+        self._let_clones_take(3_600_000)
+
+    def _let_clones_take(self, ms: int) -> None:
+        control.ask(self.lab, "POST", "delays", {"CloneVM_Task": ms})
 
     def __call__(self, event: Event, /) -> None:
         self.append(event)
+        if isinstance(event, Queued) and len(self.clones(Queued)) == NODES - 1:
+            self._let_clones_take(300)
         if isinstance(event, Finished) and isinstance(event.change, CloneVm):
             self.clock.sleep(2 * 3600)
 
@@ -47,9 +54,8 @@ def test_hours_in_vcenters_queue_do_not_end_a_clone(tmp_path: Path) -> None:
     topology = tmp_path / "one-at-a-time.toml"
     text = topology_file("quad-8.0u3").read_text()
     topology.write_text(text.replace("[[model]]\n", "[[model]]\nfull_clones = 1\n", 1))
-    heard = Hours()
     with labs.running(tmp_path / "state", str(topology)) as lab:
-        control.ask(lab, "POST", "delays", {"CloneVM_Task": 300})
+        heard = Hours(lab)
         vcenter = labs.gateway(lab)
         try:
             report = provision(
@@ -61,5 +67,5 @@ def test_hours_in_vcenters_queue_do_not_end_a_clone(tmp_path: Path) -> None:
             vcenter.close()
     assert report.done
     assert len(heard.clones(Queued)) == NODES - 1
-    assert heard.clones(Queued) == heard.clones(Dequeued)
+    assert heard.clones(Dequeued) <= heard.clones(Queued)  # one may run and end between two answers
     assert len(heard.clones(Finished)) == NODES

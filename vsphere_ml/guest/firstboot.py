@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.model.spec import FirstBootBy
 from vsphere_ml.core.nodes.firstboot import (
     ADDRESS_KEY,
+    HOST_KEYS,
     MANAGEMENT_MAC,
     NOT_REPORTED,
     Customization,
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from vsphere_ml.core.model.spec import ClusterSpec, NodeSpec
-
-HOST_KEYS = "guestinfo.vsml.hostkeys"
 
 
 def first_boots(cluster: ClusterSpec, public_keys: Sequence[str]) -> Mapping[str, FirstBoot]:

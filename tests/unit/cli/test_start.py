@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-HEAVY = ("pyVmomi", "pyVim", "pydantic", "jinja2", "fabric", "tensorflow", "keyring", "tree_sitter")
+HEAVY = ("pyVmomi", "pyVim", "pydantic", "jinja2", "fabric", "tensorflow", "keyring", "tree_sitter", "statistics")
 PROBE = """
 import json, sys
 from vsphere_ml.cli import app
@@ -61,3 +61,20 @@ def imported_by(arguments: list[str]) -> set[str]:
     imported = set(json.loads(text.splitlines()[-1]))
     assert "typer" in imported
     return imported
+
+
+ENTERED = """
+import sys
+from vsphere_ml.cli.guests import run
+from vsphere_ml.cli.views.guests import command
+from vsphere_ml.cli.views.progress import apply_progress
+from vsphere_ml.cli.wiring import guest_wiring, site_wiring
+from vsphere_ml.flows.guests import command
+from vsphere_ml.ssh import guests
+print(*sys.modules)
+"""
+
+
+def test_a_command_in_known_guests_imports_neither_vcenters_library_nor_templates() -> None:
+    done = subprocess.run([sys.executable, "-c", ENTERED], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()).isdisjoint({"pyVmomi", "jinja2"})

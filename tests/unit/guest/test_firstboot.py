@@ -25,9 +25,9 @@ from vsphere_ml.core.model.spec import (
     Source,
     VCenterSpec,
 )
-from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY
+from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, HOST_KEYS
 from vsphere_ml.core.units import gib
-from vsphere_ml.guest.firstboot import HOST_KEYS, first_boot, first_boots, host_keys
+from vsphere_ml.guest.firstboot import first_boot, first_boots, host_keys
 from vsphere_ml.guest.templates import render
 from vsphere_ml.vsphere.changes import specs
 

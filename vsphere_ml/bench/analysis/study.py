@@ -21,6 +21,7 @@ from vsphere_ml.bench.network.bounds import (
     efficiency_bounds,
     gradient_bytes,
 )
+from vsphere_ml.bench.network.bus_bandwidth import ALL_REDUCE
 from vsphere_ml.bench.network.frames import usable_of_link, usable_of_link_result
 from vsphere_ml.bench.network.regimes import Regime
 from vsphere_ml.bench.stats.estimate import Estimate, quotient
@@ -307,7 +308,7 @@ def _sweep(runs: tuple[Run, ...], titles: Titles) -> Sweep:
         title=titles(asked),
         runs=runs,
         sizes=sizes,
-        fit=sweeps.fit(sizes, asked.ranks) if sweeps.collective(asked) == sweeps.ALL_REDUCE else None,
+        fit=sweeps.fit(sizes, asked.ranks) if sweeps.collective(asked) == ALL_REDUCE else None,
         link=_link_capacity(runs),
     )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.imports.parsed import differs, unnamed_collective
-from vsphere_ml.bench.network.sweeps import bus_factor
+from vsphere_ml.bench.network.bus_bandwidth import bus_factor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

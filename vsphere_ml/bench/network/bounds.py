@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vsphere_ml.bench.network.sweeps import bus_factor
+from vsphere_ml.bench.network.bus_bandwidth import bus_factor
 
 GRADIENT_BYTES = {"fp32": 4, "fp16": 2}
 

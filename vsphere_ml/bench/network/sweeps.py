@@ -7,12 +7,13 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.network.bus_bandwidth import ALL_REDUCE, COLLECTIVES, bus_factor
 from vsphere_ml.bench.stats.estimate import LEVEL, Estimate, estimate_around
 from vsphere_ml.bench.stats.series import percentile
 from vsphere_ml.bench.stats.student import quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from vsphere_ml.bench.model.record import Configuration, SweepPoint
 
@@ -21,31 +22,7 @@ FEWEST_POINTS = 3
 FITTED = "fit over message sizes"
 
 
-ALL_REDUCE = "all_reduce"
-# What bandwidth by size is multiplied with to get bus bandwidth (nccl-tests, doc/PERFORMANCE.md and src/*.cu), where
-# the size is the larger of the buffers: of an all-gather what each rank has at its end.
-_BUS_FACTORS: dict[str, Callable[[int], float]] = {
-    ALL_REDUCE: lambda ranks: 2 * (ranks - 1) / ranks,
-    "reduce_scatter": lambda ranks: (ranks - 1) / ranks,
-    "all_gather": lambda ranks: (ranks - 1) / ranks,
-    "alltoall": lambda ranks: (ranks - 1) / ranks,
-    "alltoallv": lambda ranks: (ranks - 1) / ranks,
-    "gather": lambda ranks: (ranks - 1) / ranks,
-    "scatter": lambda ranks: (ranks - 1) / ranks,
-    "hypercube": lambda ranks: (ranks - 1) / ranks,  # its algbw already has the factor
-    "broadcast": lambda _: 1.0,
-    "reduce": lambda _: 1.0,
-    "sendrecv": lambda _: 1.0,
-}
-COLLECTIVES = tuple(_BUS_FACTORS)
 _NEVER_COMBINED = frozenset({"alltoall"})  # what alltoallv sends to whom nobody says
-
-
-def bus_factor(ranks: int, collective: str = ALL_REDUCE) -> float:
-    """Return what size by time is multiplied with to get bus bandwidth; ValueError for an unknown collective."""
-    if collective not in _BUS_FACTORS:
-        raise ValueError(collective)
-    return _BUS_FACTORS[collective](ranks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +41,7 @@ class Size:
 def collective(asked: Configuration) -> str:
     """Return the collective of a configuration's sweep; ours are all-reduces."""
     text = asked.options.get("collective", ALL_REDUCE)
-    return text if text in _BUS_FACTORS else ALL_REDUCE
+    return text if text in COLLECTIVES else ALL_REDUCE
 
 
 def sizes(points: Sequence[SweepPoint], ranks: int, of: str = ALL_REDUCE) -> tuple[Size, ...]:

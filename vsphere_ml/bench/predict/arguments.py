@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from vsphere_ml.bench.network.sweeps import COLLECTIVES
+from vsphere_ml.bench.network.bus_bandwidth import COLLECTIVES
 from vsphere_ml.bench.predict.models import model as known_model
 from vsphere_ml.core.errors import ConfigError
 

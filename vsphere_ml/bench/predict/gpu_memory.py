@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
+from vsphere_ml.bench.predict.training_math import Optimizer, TrainingMath
 from vsphere_ml.core.catalog import catalogue, profiles
 from vsphere_ml.core.errors import ConfigError
 
 _MIB = 1 << 20
-
-
-class Optimizer(StrEnum):
-    """What trains the parameters; by how many numbers it keeps for each."""
-
-    SGD = "sgd"
-    MOMENTUM = "momentum"
-    ADAM = "adam"
-
-
-class TrainingMath(StrEnum):
-    """What is computed in: mixed keeps 16-bit weights and gradients, and 32-bit weights for the optimizer."""
-
-    FP32 = "fp32"
-    MIXED = "mixed"
 
 
 _STATES = {Optimizer.SGD: 0, Optimizer.MOMENTUM: 1, Optimizer.ADAM: 2}  # numbers of 32 bits a parameter

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.network.sweeps import bus_factor
+from vsphere_ml.bench.network.bus_bandwidth import bus_factor
 from vsphere_ml.bench.predict.data_paths import PATHS
-from vsphere_ml.bench.predict.gpu_memory import TrainingMath
+from vsphere_ml.bench.predict.training_math import TrainingMath
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.nearest import nearest_name
 

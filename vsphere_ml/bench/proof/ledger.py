@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model.launcher_names import Backend
 from vsphere_ml.bench.model.record import TrafficCount, TrafficVerdict, Workload
+from vsphere_ml.bench.network.bus_bandwidth import bus_factor
 from vsphere_ml.bench.network.frames import HEADERS
 from vsphere_ml.bench.network.regimes import Regime, shape_of
-from vsphere_ml.bench.network.sweeps import bus_factor
 from vsphere_ml.core.diagnostics import Diagnostic
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vsphere_ml.bench.model.transports import Transport
-from vsphere_ml.bench.predict.gpu_memory import Optimizer, TrainingMath
+from vsphere_ml.bench.predict.training_math import Optimizer, TrainingMath
 from vsphere_ml.cli.bench.run_options import Gradients
 from vsphere_ml.cli.options import command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # What the guest was told of its address, in plain words: nothing changes it after the first boot.
 ADDRESS_KEY = "guestinfo.vsml.address"
+HOST_KEYS = "guestinfo.vsml.hostkeys"  # what the guest publishes its SSH host keys by
 DHCP = "DHCP"
 # Stands in cloud-init's metadata for the MAC of the management NIC, which vCenter gives the clone. A PVRDMA adapter's
 # network device is a vmxnet3 too (Linux, vmw_pvrdma/pvrdma_main.c: function 0 of the same slot), so that the driver's

@@ -10,9 +10,9 @@ from vsphere_ml.core.model.guest import GuestFacts, Peer
 from vsphere_ml.core.model.inventory import EthernetCard
 from vsphere_ml.core.model.marks import is_marked
 from vsphere_ml.core.model.spec import FirstBootBy
+from vsphere_ml.core.nodes.firstboot import HOST_KEYS
 from vsphere_ml.core.nodes.selection import check_names
 from vsphere_ml.core.ports.vcenter import GuestPlace
-from vsphere_ml.guest.firstboot import HOST_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -119,7 +119,8 @@ class Lock:
 
     def take(self) -> None:
         """Take the lock; NotPossible `lock.held`, naming the holder, when somebody has it."""
-        self._session.read(self._fields.load)
+        if not self._fields.loaded:
+            self._session.read(self._fields.load)
         if self._above is None:
             self._above = self._only_vm_folder()
         for _ in range(_TRIES):

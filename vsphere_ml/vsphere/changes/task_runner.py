@@ -19,7 +19,7 @@ from pyVmomi import vim, vmodl
 from vsphere_ml.core.errors import VsmlError, VSphereError
 from vsphere_ml.core.ports.vcenter import TaskHandle, Update
 from vsphere_ml.vsphere.connection.endpoint import BROKEN
-from vsphere_ml.vsphere.inventory.collect import reference
+from vsphere_ml.vsphere.inventory.collect import collect_objects, reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 
 _P: Any = vmodl.query.PropertyCollector
 _LONGEST_WAIT_S = 15  # of one call, kept well below the connection's own timeout
+_PROGRESS_S = 2  # so long without a task that ends, and progress is asked for
 _CALLERS = 4  # first steps under way at once: while vCenter works on one, the next is written
 _RUN_AGAIN = "run the same command again: it looks first and finishes what is missing"
-_TASK = ("info.state", "info.error", "info.result", "info.progress")
+# Not its progress: vCenter would answer a wait at each step of each task.
+_TASK = ("info.state", "info.error", "info.result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Awaited:
         return vim.Task if self.power_state is None else vim.VirtualMachine
 
 
-# Yielded by a step that ends the change for its ticket; the steps after it are taken when nothing is urgent.
+# Yielded by a step that ends the change for its ticket; the steps after it are taken by a thread of their own.
 DONE = Awaited(None, ())
 
 
@@ -75,6 +77,7 @@ class _Filter:
 
     handle: Any
     open: int
+    only_tasks: bool  # which tell nothing more once they have ended
 
 
 class TaskRunner:
@@ -86,13 +89,15 @@ class TaskRunner:
         self._runs: dict[TaskHandle, _Run] = {}
         self._by_object: dict[str, _Run] = {}
         self._unwatched: list[_Run] = []
-        self._later: deque[Generator[Awaited, Any, None]] = deque()
+        self._later: deque[Future[None]] = deque()
+        self._afterwards = ThreadPoolExecutor(max_workers=1, thread_name_prefix="vcenter-afterwards")
         self._callers = ThreadPoolExecutor(max_workers=_CALLERS, thread_name_prefix="vcenter")
         self._beginning: deque[tuple[_Run, Future[Awaited]]] = deque()
         self._collector: Any = None
         self._generation = 0
         self._version = ""
         self._collector_lost = False
+        self._quiet_s = 0.0  # how long was waited since vCenter told anything
 
     def start(self, change: Change, steps: Generator[Awaited, Any, None]) -> TaskHandle:
         """Take the change's first step and return; whatever fails is told by `wait`."""
@@ -110,9 +115,7 @@ class TaskRunner:
             left = end - time.monotonic()
             if news or left <= 0 or not self._by_object:
                 return news
-            self._session.read(partial(self._watch, 0.0 if self._later else left))
-            if self._later and not any(run.news for run in self._runs.values()):
-                self._catch_up()
+            self._session.read(partial(self._watch, left))
 
     def _begun(self) -> None:
         """Take note of the first steps: they are calls that only begin a task, so all of them end soon."""
@@ -125,12 +128,7 @@ class TaskRunner:
         """Take all the steps that were put off."""
         self._begun()
         while self._later:
-            self._catch_up()
-
-    def _catch_up(self) -> None:
-        # Nobody is told of a failure here: what was put off is such that the next look finds it lacking.
-        with suppress(StopIteration, VsmlError, vmodl.MethodFault):
-            next(self._later.popleft())
+            self._later.popleft().result()
 
     def _news(self, tasks: Sequence[TaskHandle]) -> tuple[Update, ...]:
         found: list[Update] = []
@@ -155,7 +153,7 @@ class TaskRunner:
         else:
             if run.awaited is DONE:
                 run.awaited = None
-                self._later.append(run.steps)
+                self._later.append(self._afterwards.submit(_take_last, run.steps))
                 self._over(run, None)
                 return
             run.seen, run.percent, run.silences = {}, None, 0
@@ -175,7 +173,7 @@ class TaskRunner:
             self._unwatched.remove(run)
         if run.filter is not None:
             run.filter.open -= 1
-            if run.filter.open == 0 and self._generation == self._session.generation:
+            if run.filter.open == 0 and not run.filter.only_tasks and self._generation == self._session.generation:
                 # A filter that stays tells of what nobody waits for; a step that is not taken is lost.
                 with suppress(vmodl.MethodFault, *BROKEN):
                     run.filter.handle.Destroy()
@@ -207,15 +205,26 @@ class TaskRunner:
         deadlines = [run.awaited.deadline for run in self._by_object.values() if run.awaited and run.awaited.deadline]
         soonest = min((deadline - time.monotonic() for deadline in deadlines), default=left)
         longest = min(_LONGEST_WAIT_S, self._session.timeout_s / 2)
-        timeouts = max(0, round(min(left, soonest, longest) + 0.49))
+        timeouts = max(0, round(min(left, soonest, longest, _PROGRESS_S) + 0.49))
         found = self._collector.WaitForUpdatesEx(self._version, _P.WaitOptions(maxWaitSeconds=timeouts))
+        self._quiet_s = 0.0 if found is not None else self._quiet_s + timeouts
         if found is not None:
             self._version = found.version
             for each in found.filterSet or ():
                 self._take(each)
-        elif timeouts >= longest:
+        elif self._quiet_s >= longest:
             self._ask_again()
+        else:
+            self._ask_for_progress()
         self._pass_deadlines()
+
+    def _ask_for_progress(self) -> None:
+        tasks = [run.awaited.object for run in self._by_object.values() if run.awaited and run.awaited.kind is vim.Task]
+        with suppress(VsmlError, vmodl.MethodFault):  # what is wrong with a task is told by the wait for it
+            for found, props in collect_objects(self._session, tasks, {vim.Task: ["info.progress"]}):
+                if (run := self._by_object.get(reference(found))) is not None:
+                    run.seen.update(props)
+                    self._note_progress(run)
 
     def _ask_again(self) -> None:
         """Let vCenter tell everything once more after a time without news: what got lost is not told a second time.
@@ -234,7 +243,7 @@ class TaskRunner:
         """Make a collector when there is none, or when a new session has left the old one behind."""
         if self._collector is not None and self._generation == self._session.generation:
             return
-        self._generation = self._session.generation
+        self._generation, self._quiet_s = self._session.generation, 0.0
         self._collector = self._session.content.propertyCollector.CreatePropertyCollector()
         self._version = ""
         for run in self._by_object.values():
@@ -251,7 +260,7 @@ class TaskRunner:
                 objectSet=[_P.ObjectSpec(obj=run.awaited.object) for run in batch if run.awaited],
             )
             try:
-                made = _Filter(self._collector.CreateFilter(spec, True), len(batch))
+                made = _Filter(self._collector.CreateFilter(spec, True), len(batch), only_tasks=[*kinds] == [vim.Task])
             except vmodl.fault.ManagedObjectNotFound as fault:
                 missing: Any = fault.obj
                 ref = reference(missing if missing is not None else spec.objectSet[0].obj)
@@ -301,10 +310,10 @@ class TaskRunner:
             fault = _fault(run.seen.get("info.error"))
             self._step(run, lambda: run.steps.throw(fault))
         else:
-            self._progress(run, queued=state == "queued")
+            self._note_progress(run)
 
-    def _progress(self, run: _Run, *, queued: bool) -> None:
-        percent = run.seen.get("info.progress")
+    def _note_progress(self, run: _Run) -> None:
+        percent, queued = run.seen.get("info.progress"), str(run.seen.get("info.state")) == "queued"
         if queued != run.queued or (percent is not None and percent != run.percent):
             run.percent, run.queued = percent, queued
             run.news.append(Update(task=run.task, done=False, queued=queued, percent=percent))
@@ -316,14 +325,18 @@ class TaskRunner:
                 self._step(run, lambda run=run: run.steps.send(False))  # type: ignore[misc]
 
     def close(self) -> None:
-        """Forget everything; vCenter's tasks go on without us."""
+        """Forget everything; vCenter's tasks go on without us, and its collector ends with the session."""
         self._callers.shutdown(wait=False, cancel_futures=True)
-        if self._collector is not None and self._generation == self._session.generation:
-            with suppress(vmodl.MethodFault, *BROKEN):
-                self._collector.Destroy()
+        self._afterwards.shutdown(wait=False, cancel_futures=True)
         self._by_object.clear()
         self._runs.clear()
         self._later.clear()
+
+
+def _take_last(steps: Generator[Awaited, Any, None]) -> None:
+    # Nobody is told of a failure here: what was put off is such that the next look finds it lacking.
+    with suppress(StopIteration, VsmlError, vmodl.MethodFault):
+        next(steps)
 
 
 def _fault(error: Any) -> BaseException:

@@ -14,7 +14,7 @@ from pyVmomi import VmomiSupport, vim, vmodl
 from vsphere_ml.vsphere.connection.required import NoPropertyError, fits, source_of, type_name, unexpected_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from vsphere_ml.core.errors import VSphereError
     from vsphere_ml.vsphere.connection.session import Session
@@ -60,12 +60,16 @@ def _answer_error(what: str, found: Any) -> VSphereError:
 Row = tuple[Any, Properties]
 
 
-def collect_below(session: Session, container: Any, wanted: Mapping[Any, Iterable[str]]) -> Iterator[Row]:
-    """Yield every object of these types below a container, with its properties that are set."""
-    with _view(session, container, list(wanted)) as view:
+def collect_below(
+    session: Session, container: Any, wanted: Mapping[Any, Iterable[str]], besides: Sequence[Any] = ()
+) -> Iterator[Row]:
+    """Yield every object of these types below a container, and those `besides`, with its properties that are set."""
+    outside = {type(each) for each in besides}
+    with _view(session, container, [kind for kind in wanted if kind not in outside]) as view:
         walk = _P.TraversalSpec(name="view", type=vim.view.ContainerView, path="view", skip=False)
-        start = _P.ObjectSpec(obj=view, skip=True, selectSet=[walk])
-        yield from _pages(session, [start], wanted)
+        starts = [_P.ObjectSpec(obj=view, skip=True, selectSet=[walk])]
+        starts += [_P.ObjectSpec(obj=each, skip=False) for each in besides]
+        yield from _pages(session, starts, wanted)
 
 
 def collect_objects(

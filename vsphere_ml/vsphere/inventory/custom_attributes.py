@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from pyVmomi import vim
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vsphere_ml.vsphere.connection.session import Session
 
 LOCK_ATTRIBUTE = "vsml.lock"
+WANTED = {vim.CustomFieldsManager: ("field",)}
 _GLOBAL = None  # an attribute that somebody has defined for all types
 
 
@@ -27,12 +28,22 @@ class CustomAttributes:
         self._session = session
         self._keys: dict[tuple[str, type | None], int] = {}
         self._clusters: frozenset[int] = frozenset()
+        self._defining = Lock()
+        self.loaded = False
+
+    @property
+    def manager(self) -> Any:
+        """The object that has them, whose properties `WANTED` are for `take`."""
+        return self._session.content.customFieldsManager
 
     def load(self) -> None:
         """Read the attributes that exist."""
-        found = self._session.content.customFieldsManager
-        rows = collect_objects(self._session, [found], {vim.CustomFieldsManager: ["field"]})
-        defined = [each for _, props in rows for each in props.get("field") or ()]
+        rows = collect_objects(self._session, [self.manager], WANTED)
+        self.take(each for _, props in rows for each in props.get("field") or ())
+
+    def take(self, defined: Iterable[Any]) -> None:
+        """Know these attributes and no others."""
+        defined, self.loaded = list(defined), True
         self._keys = {(each.name, each.managedObjectType or _GLOBAL): each.key for each in defined}
         self._clusters = self._named(CLUSTER_ATTRIBUTE)
 
@@ -55,15 +66,24 @@ class CustomAttributes:
 
     def set(self, found: Any, name: str, value: str) -> None:
         """Set an attribute, defined in the vCenter when it is not yet."""
-        self._session.content.customFieldsManager.SetField(found, self._key(name, type(found)), value)
+        self.manager.SetField(found, self._key(name, type(found)), value)
 
     def _key(self, name: str, kind: type) -> int:
-        if self._known(name, kind) is None:
-            # Who is told that it exists has lost a race, and uses the other's.
-            with suppress(vim.fault.DuplicateName):
-                self._session.content.customFieldsManager.AddCustomFieldDef(name=name, moType=kind)
-            self.load()
-        return self._known(name, kind) or 0
+        with self._defining:
+            if self._known(name, kind) is None:
+                self._define(name, kind)
+            return self._known(name, kind) or 0
+
+    def _define(self, name: str, kind: type) -> None:
+        try:
+            made = self.manager.AddCustomFieldDef(name=name, moType=kind)
+        except (vim.fault.DuplicateName, vim.fault.NoPermission):
+            self.load()  # somebody has defined it since it was looked for
+            if self._known(name, kind) is None:
+                raise
+        else:
+            self._keys[name, kind] = made.key
+            self._clusters = self._named(CLUSTER_ATTRIBUTE)
 
     def _known(self, name: str, kind: type) -> int | None:
         return self._keys.get((name, kind), self._keys.get((name, _GLOBAL)))

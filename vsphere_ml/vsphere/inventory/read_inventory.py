@@ -18,7 +18,7 @@ from vsphere_ml.core.model.marks import cut_short
 from vsphere_ml.vsphere.changes import customization
 from vsphere_ml.vsphere.changes.site import Site
 from vsphere_ml.vsphere.esxi import modules, pvrdma
-from vsphere_ml.vsphere.inventory import hosts, nics, running, surroundings, vms
+from vsphere_ml.vsphere.inventory import custom_attributes, hosts, nics, running, surroundings, vms
 from vsphere_ml.vsphere.inventory.assignable import Assignable
 from vsphere_ml.vsphere.inventory.collect import PAGE, Row, collect_below, collect_objects, reference
 from vsphere_ml.vsphere.inventory.libraries import read_libraries
@@ -51,7 +51,6 @@ def read_site(
     session: Session, fields: CustomAttributes, scope: Scope, lasting: LastingFacts
 ) -> tuple[Inventory, Site]:
     """Return the inventory, and the objects behind its names. What lasts is read from `lasting`, and put there."""
-    fields.load()
     if scope.datacenter not in lasting.datacenters:
         lasting.datacenters[scope.datacenter] = _datacenter(session, scope.datacenter)
     datacenter, name, vm_folder = lasting.datacenters[scope.datacenter]
@@ -140,18 +139,26 @@ class _Read:
     libraries: ContentLibraries | None = None
 
     def everything(self, datacenter: Any) -> None:
-        for found, props in collect_below(self.session, datacenter, _WANTED):
+        defined: list[Any] = []
+        wanted = {**_WANTED, **custom_attributes.WANTED}
+        for found, props in collect_below(self.session, datacenter, wanted, [self.fields.manager]):
             if isinstance(found, vim.VirtualMachine):
-                self._vm(found, props)
+                vm = VmRef(reference(found))
+                self.vm_objects[vm], self.vm_props[vm] = found, props
+            elif isinstance(found, vim.CustomFieldsManager):
+                defined += props.get("field") or ()
             elif isinstance(found, vim.HostSystem):
                 ref = HostRef(reference(found))
                 self.host_objects[ref], self.host_props[ref] = found, props
             else:
                 self.rows[surroundings.kind(found)].append((found, props))
+        self.fields.take(defined)
+        for vm, found in self.vm_objects.items():
+            self._vm(found, self.vm_props[vm])
 
     def _vm(self, found: Any, props: dict[str, Any]) -> None:
         vm = vms.read_lean_vm(found, props, self.fields)
-        self.vms[vm.ref], self.vm_objects[vm.ref], self.vm_props[vm.ref] = vm, found, props
+        self.vms[vm.ref] = vm
         if vm.powered_on and vm.host is not None:
             self.reserved[vm.host] += props.get("config.memoryAllocation.reservation") or 0
 

@@ -19,7 +19,8 @@ from vsphere_ml.bench.gate.gate import gate
 from vsphere_ml.bench.gate.thresholds import Threshold, ThresholdLimits
 from vsphere_ml.bench.model.record import Configuration, Link, LinkResult, Outcome, Run, SweepPoint, Workload
 from vsphere_ml.bench.model.transports import Transport
-from vsphere_ml.bench.network.sweeps import COLLECTIVES, bus_factor, node_level
+from vsphere_ml.bench.network.bus_bandwidth import COLLECTIVES, bus_factor
+from vsphere_ml.bench.network.sweeps import node_level
 from vsphere_ml.bench.records.codec import Mismatch
 from vsphere_ml.bench.records.validate import check
 from vsphere_ml.bench.report.tables import all_reduce, links

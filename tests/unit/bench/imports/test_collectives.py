@@ -13,7 +13,8 @@ from tests.fakes import public_logs
 from vsphere_ml.bench.imports import nccl_tests
 from vsphere_ml.bench.imports.parsed import Asked
 from vsphere_ml.bench.imports.reading import Given
-from vsphere_ml.bench.network.sweeps import COLLECTIVES, bus_factor, sizes
+from vsphere_ml.bench.network.bus_bandwidth import COLLECTIVES, bus_factor
+from vsphere_ml.bench.network.sweeps import sizes
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from vsphere_ml.bench.predict.gpu_memory import Optimizer, TrainingMath, find_need
+from vsphere_ml.bench.predict.gpu_memory import find_need
+from vsphere_ml.bench.predict.training_math import Optimizer, TrainingMath
 from vsphere_ml.core.errors import ConfigError
 
 GB = 10**9

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from vsphere_ml.bench.model.transports import Transport
-from vsphere_ml.bench.predict.gpu_memory import TrainingMath
 from vsphere_ml.bench.predict.predict import LinkModel, Prediction, TrainingModel, predict
 from vsphere_ml.bench.predict.roofline import find_roofline
+from vsphere_ml.bench.predict.training_math import TrainingMath
 from vsphere_ml.core.errors import ConfigError
 
 LINK = LinkModel(line_rate_bits_per_s=100e9, transport=Transport.TCP, mtu_bytes=9000)

@@ -16,7 +16,7 @@ from vsphere_ml.bench.analysis.training import _median_without as median_without
 from vsphere_ml.bench.analysis.training import slowest_steps, training
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.model.record import Steps, SweepPoint
-from vsphere_ml.bench.network import sweeps
+from vsphere_ml.bench.network import bus_bandwidth, sweeps
 from vsphere_ml.bench.stats import stop
 from vsphere_ml.bench.stats.correlated_mean import within_launch
 from vsphere_ml.bench.stats.estimate import across_launches
@@ -202,7 +202,7 @@ def test_bus_bandwidth_does_not_depend_on_the_number_of_ranks(ranks: int) -> Non
     [("all_reduce", 1.5), ("reduce_scatter", 0.75), ("all_gather", 0.75), ("alltoall", 0.75), ("broadcast", 1.0)],
 )
 def test_bus_factors_are_those_of_nccl_tests(collective: str, factor: float) -> None:
-    assert sweeps.bus_factor(4, collective) == factor
+    assert bus_bandwidth.bus_factor(4, collective) == factor
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8])

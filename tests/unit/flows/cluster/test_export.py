@@ -14,9 +14,9 @@ from vsphere_ml.core.catalog.exporters import ScrapeJob
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.spec import Address, GuestAccess, NicRequest
+from vsphere_ml.core.nodes.firstboot import HOST_KEYS
 from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.flows.cluster.export import guests, installed_exporters, scraped_nodes
-from vsphere_ml.guest.firstboot import HOST_KEYS
 from vsphere_ml.guest.playbooks import playbook
 from vsphere_ml.ssh.guests import SshGuests
 

@@ -17,7 +17,7 @@ from tests.fakes.site import Cut, FakeVCenter
 from tests.unit.flows.acting import Told
 from vsphere_ml.core.errors import GuestError, NotPossible, VSphereError
 from vsphere_ml.core.model.spec import Address, ClusterSpec, FirstBootBy, GuestAccess, HostKeys
-from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY
+from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, HOST_KEYS
 from vsphere_ml.core.plan.changes import CloneVm
 from vsphere_ml.core.plan.outcome import Interrupted
 from vsphere_ml.core.ports.events import Fetching
@@ -28,7 +28,7 @@ from vsphere_ml.flows.guests import guests as of_guests
 from vsphere_ml.flows.guests.guests import GuestPhase, StepInputs
 from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.guest.events import GuestEvent, Waiting
-from vsphere_ml.guest.firstboot import HOST_KEYS, first_boots
+from vsphere_ml.guest.firstboot import first_boots
 from vsphere_ml.guest.playbooks.playbook import load_text
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from vsphere_ml.bench.model.engines import Needs
 from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
 from vsphere_ml.bench.network.bounds import ring_s
+from vsphere_ml.bench.network.bus_bandwidth import bus_factor
 from vsphere_ml.bench.network.regimes.regime_spec import ExchangeBy, RegimeSpec
-from vsphere_ml.bench.network.sweeps import bus_factor
 
 SPEC = RegimeSpec(
     title="Ring all-reduce",
