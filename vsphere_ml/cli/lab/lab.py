@@ -37,11 +37,15 @@ def start_lab(
         bool,
         typer.Option("--kubernetes", help="Start a Kubernetes control plane beside it, with the MPI operator."),
     ] = False,
+    nodes: Annotated[
+        int, typer.Option("--nodes", min=0, max=16, help="Nodes of that Kubernetes, on which pods run (needs root).")
+    ] = 0,
 ) -> Answer:
     """Start a lab vCenter; build it first when its sources changed. Once is enough: it goes on running.
 
-    With `--kubernetes` a real API server with Kubeflow's MPI operator is started too, without nodes: what it refuses, a
-    cluster refuses. Its first build takes some ten minutes of CPU time.
+    With `--kubernetes` a real API server with Kubeflow's MPI operator is started too: what it refuses, a cluster
+    refuses. Its first build takes some ten minutes of CPU time. Pods run on its `--nodes` as processes of this machine,
+    from images of the lab's own; GPUs and RDMA devices are offered, and stand for none.
 
     With the folder of a site record (`vsml doctor --record`) it answers the reads that were recorded, and nothing else.
 
@@ -54,9 +58,10 @@ def start_lab(
     lab, started = server.start_lab(topology, name, port, terminal.say, guests=guests)
     what = "is up" if started else "was up already"
     terminal.say(f"the lab vCenter `{name}` {what}; stop it with: {server.down_command(name)}")
-    plane = control_plane.start(name, terminal.say) if kubernetes else None
+    plane = control_plane.start(name, terminal.say, nodes=nodes) if kubernetes else None
     if plane is not None:
-        terminal.say(f"Kubernetes {plane.kubernetes} without nodes; export KUBECONFIG={plane.kubeconfig}")
+        having = f"with {nodes} nodes" if nodes else "without nodes"
+        terminal.say(f"Kubernetes {plane.kubernetes} {having}; export KUBECONFIG={plane.kubeconfig}")
     more = {"kubeconfig": plane.kubeconfig} if plane is not None else {}
     return Answer(text=view.text(lab), data=view.data(lab) | {"started": started} | more)
 

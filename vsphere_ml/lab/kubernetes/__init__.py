@@ -1,1 +1,1 @@
-"""A real Kubernetes control plane for the lab, with Kubeflow's MPI operator. Without nodes: pods stay pending."""
+"""A real Kubernetes control plane for the lab, with Kubeflow's MPI operator, and nodes that run pods as processes."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.lab import build, folders, server, state, toolchain
+from vsphere_ml.lab.kubernetes import nodes as lab_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +32,7 @@ MPI_OPERATOR = "github.com/kubeflow/mpi-operator"
 OPERATOR = build.Program(
     "mpi-operator", SOURCES / "operator", f"{MPI_OPERATOR}/cmd/mpi-operator", "four minutes of CPU time"
 )
+NODES = build.Program("vsml-lab-nodes", SOURCES / "nodes", ".", "two minutes of CPU time")
 MANIFESTS = "deploy/v2beta1/mpi-operator.yaml"  # of the operator's module: namespace, CRD, and roles
 START_DEADLINE_S = 240.0
 LOG_LINES = 10
@@ -46,8 +48,11 @@ class ControlPlane:
     pid: int
 
 
-def start(name: str = state.DEFAULT, say: Callable[[str], None] = build.to_stderr) -> ControlPlane:
-    """Start a control plane, or return the one that runs; NotPossible `lab.build-failed`, `lab.start-failed`."""
+def start(name: str = state.DEFAULT, say: Callable[[str], None] = build.to_stderr, *, nodes: int = 0) -> ControlPlane:
+    """Start a control plane with so many nodes, or return the one that runs, as it is.
+
+    NotPossible `lab.build-failed`, `lab.start-failed`, and with nodes `lab.no-guests` and `lab.no-runtime`.
+    """
     home = folder(name)
     with folders.hold_lock(home.with_name(f".{name}.lock")):
         if (running := find(name)) is not None:
@@ -60,10 +65,14 @@ def start(name: str = state.DEFAULT, say: Callable[[str], None] = build.to_stder
         pid = server.spawn([*arguments, "--manifests", str(manifests)], home / "log")
         (home / "pid").write_text(str(pid))
         try:
-            return _wait_ready(name, pid)
+            plane = _wait_ready(name, pid)
+            if nodes:
+                lab_nodes.start(NODES, home, nodes, say)
         except BaseException:
+            lab_nodes.stop(home)
             server.end_process(pid, home)  # its logs stay
             raise
+        return plane
 
 
 def stop(name: str = state.DEFAULT) -> bool:
@@ -134,6 +143,7 @@ def _not_started(name: str, what: str) -> NotPossible:
 
 
 def _sweep(home: Path) -> None:
+    lab_nodes.stop(home)
     if (home / "pid").exists():
         server.end_process(int((home / "pid").read_text()), home)
     shutil.rmtree(home, ignore_errors=True)

@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"flag"
 	"fmt"
@@ -117,16 +115,6 @@ func (p *plane) path(name string) string { return filepath.Join(p.folder, name) 
 
 func (p *plane) server() string { return fmt.Sprintf("https://%s:%d", loopback, p.port) }
 
-// writeKeys makes the key that service accounts' tokens are signed with.
-func (p *plane) writeKeys() error {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		return err
-	}
-	block := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
-	return os.WriteFile(p.path("service-account.key"), block, clientPrivate)
-}
-
 // writeUsers makes a token for each part that signs in, and the file that the API server knows them by.
 func (p *plane) writeUsers() error {
 	p.users = map[string]*user{
@@ -203,7 +191,8 @@ func (p *plane) startServer() error {
 		"--cert-dir", "certificates", "--token-auth-file", "tokens.csv", "--authorization-mode", "RBAC",
 		"--service-account-issuer", "https://kubernetes.default.svc", "--service-cluster-ip-range", serviceRange,
 		"--service-account-key-file", "service-account.key",
-		"--service-account-signing-key-file", "service-account.key")
+		"--service-account-signing-key-file", "service-account.key",
+		"--kubelet-client-certificate", kubeletClient+".crt", "--kubelet-client-key", kubeletClient+".key")
 }
 
 // awaitReady waits until the API server says that it is ready; what ended before is the reason when it does not.

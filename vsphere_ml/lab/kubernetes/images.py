@@ -1,0 +1,80 @@
+"""The container images of lab nodes: the root of lab guests, what they train with, and the sshd that MPI wants.
+
+No registry is behind them: a node has these and no others, each by a name of its own.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.lab import runtime
+from vsphere_ml.lab.guests import hub, image
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+NAMES = {mpi: f"vsml-lab/horovod:{mpi}" for mpi in runtime.OPEN_MPI}
+_SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# As mpi-operator's own images have it (build/base/Dockerfile, v0.8.2): host keys are nobody's, and the job's key lies
+# in a Secret, whose files belong to somebody else.
+_CLIENT = "Host *\n    StrictHostKeyChecking no\n    UserKnownHostsFile /dev/null\n    LogLevel ERROR\n"
+_SERVER = "StrictModes no\nSetEnv {variables}\n"
+
+
+def make_images(home: Path, say: Callable[[str], None]) -> dict[str, dict[str, object]]:
+    """Return each image by its name, as lab nodes read it, with what it has of its own laid down in `home`.
+
+    NotPossible `lab.no-guests`, `lab.no-runtime` or `lab.build-failed` where its parts cannot be made.
+    """
+    root = image.make_image(image.CLOUD, say) / image.ROOT
+    made = runtime.make_runtime(say)
+    images: dict[str, dict[str, object]] = {}
+    for mpi, name in NAMES.items():
+        variables = _variables(mpi)
+        _lay(home / mpi, variables)
+        images[name] = {
+            "layers": [str(home / mpi), str(root)],
+            "mounts": {runtime.IN_GUESTS: str(made)},
+            "env": variables,
+        }
+    return images
+
+
+def _variables(mpi: str) -> dict[str, str]:
+    at = f"{runtime.IN_GUESTS}/{mpi}"
+    return {
+        "PATH": f"{at}/bin:{runtime.IN_GUESTS}/venv/bin:{_SYSTEM}",
+        "LD_LIBRARY_PATH": f"{at}/lib",
+        "OPAL_PREFIX": at,
+    }
+
+
+def _lay(layer: Path, variables: Mapping[str, str]) -> None:
+    """Lay down an image's uppermost layer."""
+    pairs = " ".join(f"{name}={value}" for name, value in variables.items())
+    texts = {
+        "etc/ssh/ssh_config.d/vsml-lab.conf": _CLIENT,
+        "etc/ssh/sshd_config.d/vsml-lab.conf": _SERVER.format(variables=pairs),
+        "etc/resolv.conf": "",  # the nodes write what DNS would tell into /etc/hosts
+    }
+    for name, text in texts.items():
+        (layer / name).parent.mkdir(parents=True, exist_ok=True)
+        (layer / name).write_text(text)
+    for folder in ("run/sshd", runtime.IN_GUESTS.lstrip("/")):
+        (layer / folder).mkdir(parents=True, exist_ok=True)
+    _make_host_key(layer / "etc" / "ssh" / "ssh_host_ed25519_key")
+
+
+def _make_host_key(file: Path) -> None:
+    command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=hub.environment())  # noqa: S603 - fixed words
+    if done.returncode:
+        raise NotPossible(
+            "the host key of lab containers could not be made",
+            code="lab.build-failed",
+            target=str(file),
+            details=tuple(done.stderr.splitlines()),
+        )
