@@ -43,6 +43,13 @@ class ApiServer:
             text = error.read().decode()
             return error.code, json.loads(text) if text.startswith("{") else {"message": text}
 
+    def text(self, path: str) -> str:
+        """Return an answer that is no object, such as a log."""
+        request = Request(self._server + path, headers={"Authorization": f"Bearer {self._token}"})
+        with urlopen(request, context=self._tls, timeout=60) as answer:
+            content: bytes = answer.read()
+        return content.decode()
+
     def apply(self, manifest: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """Apply one object server-side; what has an unknown or repeated field is refused."""
         return self.call("PATCH", f"{path_of(manifest)}?{FIELDS}", manifest)

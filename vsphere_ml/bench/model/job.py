@@ -24,10 +24,11 @@ OPEN_MPI, MPICH = "Open MPI", "MPICH"
 
 
 class RunIn(StrEnum):
-    """Where ranks run: in the guests themselves, or in the training container of each."""
+    """Where ranks run: in the guests themselves, in the training container of each, or in the pods of an MPIJob."""
 
     GUEST = "guest"
     CONTAINER = "container"
+    KUBERNETES = "kubernetes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

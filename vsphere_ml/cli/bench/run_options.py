@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.launch.matrix import BenchSpec
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.flows.bench.launch import LaunchSettings
+    from vsphere_ml.kubernetes.export.site_values import SiteValues
 
 LOCAL_EVERY = 5  # as `train.py` has it, whose default is no option of a configuration
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -96,7 +97,12 @@ class MatrixOptions:
         typer.Option(help="Library for the collectives; default: gloo, mpi with mpirun, nccl with torchrun on GPUs."),
     ] = None
     within: Annotated[
-        RunIn, typer.Option("--run-in", help="Run the ranks in the guests, or in their training containers.")
+        RunIn,
+        typer.Option(
+            "--run-in",
+            "--in",
+            help="Run the ranks in the guests, in their training containers, or in Kubernetes' pods.",
+        ),
     ] = RunIn.GUEST
     transport: Annotated[list[Transport] | None, typer.Option(help="Network transport between nodes.")] = None
 
@@ -269,6 +275,25 @@ class SettingOptions:
 
 
 @option_group
+class PodOptions:
+    """Of `--run-in kubernetes`."""
+
+    container_image: Annotated[
+        str | None, typer.Option("--image", metavar="IMAGE", help="Container image with sshd and MPI that pods run.")
+    ] = None
+    namespace: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Namespace of the jobs.", show_default="the cluster's name")
+    ] = None
+    context: Annotated[str, typer.Option(metavar="NAME", help="Context of the kubeconfig to use.")] = ""
+    rdma_resource: Annotated[
+        str, typer.Option(metavar="rdma/NAME|nvidia.com/NAME", help="Resource by which pods ask for a NIC.")
+    ] = "rdma/rdma_shared_device_a"
+    rdma_network: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Network attachment on which pods have the NIC.")
+    ] = None
+
+
+@option_group
 class BenchOptions:
     """All options of `vsml bench run` beside the nodes."""
 
@@ -278,6 +303,7 @@ class BenchOptions:
     sweep: SweepOptions
     repeat: RepeatOptions
     settings: SettingOptions
+    pods: PodOptions
 
     def check(self) -> None:
         """Raise ConfigError `usage` for what is no number."""
@@ -334,7 +360,9 @@ def choose_engine(asked: MatrixOptions, train: TrainOptions) -> tuple[Engine, La
     of_launcher = (each.engine for each in ENGINES.values() if asked.launcher in each.launchers)
     engine = asked.engine or next(of_launcher, Engine.TENSORFLOW)
     launchers = ENGINES[engine].launchers
-    launcher = asked.launcher or launchers[0]
+    # The launcher of an MPIJob starts mpirun.
+    first = LauncherName.MPIRUN if asked.within is RunIn.KUBERNETES else launchers[0]
+    launcher = asked.launcher or first
     if launcher not in launchers:
         raise ConfigError(
             f"{launcher} starts no ranks of {engine}", code="usage", hint=f"--launcher {' or '.join(launchers)}"
@@ -379,6 +407,24 @@ def launch_settings(given: BenchOptions, spec: ClusterSpec) -> LaunchSettings:
         arguments=given.own.words(),
         origin=origin(spec.file, more.link_gbit),
     )
+
+
+def site_values(given: PodOptions, spec: ClusterSpec) -> SiteValues:
+    """Return what jobs are made with; ConfigError `kubernetes.value-missing` and `kubernetes.value-invalid`."""
+    from vsphere_ml.kubernetes.bench_job import job_name
+    from vsphere_ml.kubernetes.export.site_values import SiteValues, invalid_error, missing_error
+
+    values = SiteValues(
+        name=job_name(spec.name, "bench"),
+        namespace=given.namespace,
+        image=given.container_image or spec.guest.settings.get("image"),
+        rdma_resource=given.rdma_resource,
+        rdma_network=given.rdma_network,
+    )
+    error = invalid_error(values) or missing_error(values, ("image",))
+    if error is not None:
+        raise error
+    return values
 
 
 def default_launches(script: Path | None) -> int:

@@ -9,6 +9,8 @@ from vsphere_ml.cli.views.progress.apply_progress import show_apply_progress
 from vsphere_ml.cli.views.progress.bench_progress import show_bench_progress
 from vsphere_ml.cli.wiring import guest_wiring, site_wiring
 from vsphere_ml.flows.bench.series import Benchmark
+from vsphere_ml.flows.kubernetes.benchmark import PodBenchmark
+from vsphere_ml.kubernetes.api.kubeconfig import connect
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from vsphere_ml.cli.terminal import Terminal
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.flows.bench.launch import LaunchSettings
+    from vsphere_ml.kubernetes.export.site_values import SiteValues
 
 
 @contextmanager
@@ -49,4 +52,36 @@ def open_benchmark(
             clock=clock,
             only=only,
             playbooks=guest_wiring.read_playbooks(spec),
+        )
+
+
+@contextmanager
+def open_pod_benchmark(
+    terminal: Terminal,
+    spec: ClusterSpec,
+    asked: BenchSpec,
+    settings: LaunchSettings,
+    *,
+    folder: Path,
+    values: SiteValues,
+    context: str,
+) -> Iterator[PodBenchmark]:
+    """Yield what to measure in pods of the cluster that the kubeconfig names; `folder` takes the record."""
+    api = connect(context)
+    with (
+        site_wiring.vcenter(spec.vcenter, terminal) as vcenter,
+        show_apply_progress(terminal.err) as notify,
+        show_bench_progress(terminal.err) as notify_bench,
+    ):
+        yield PodBenchmark(
+            spec=spec,
+            vcenter=vcenter,
+            api=api,
+            values=values,
+            bench_spec=asked,
+            settings=settings,
+            folder=folder,
+            notify=notify,
+            notify_bench=notify_bench,
+            clock=site_wiring.SystemClock(),
         )

@@ -165,8 +165,8 @@ def _recorded_runs(asked: Benchmark) -> tuple[Run, ...]:
 class Launches(Protocol):
     """What makes one launch, and measures what is between its nodes."""
 
-    def clean(self) -> Proof:
-        """End what earlier launches left; VsmlError when nothing can be measured beside what runs."""
+    def clean(self) -> Proof | None:
+        """End what earlier launches left, and prove it; VsmlError when nothing can be measured beside what runs."""
 
     def obstacle(self, planned: PlannedLaunch) -> VsmlError | None:
         """Return why this launch cannot be made on these guests, before anything is."""

@@ -182,3 +182,21 @@ def test_ranks_in_a_container_without_an_sshd_are_started_through_the_guests_by_
 def program(at: Path, text: str) -> None:
     at.write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}\n")
     at.chmod(0o755)
+
+
+def test_the_launcher_of_an_mpijob_goes_by_the_operator_s_hosts_and_the_image_s_own_variables() -> None:
+    in_pods = replace(OPEN_MPI_4, mpirun="mpirun", within=RunIn.KUBERNETES)
+    made = launch(job(launcher="mpirun", backend="mpi", runtime=in_pods))
+    words = made.command
+    assert words[:5] == ("mpirun", "-np", "2", "--hostfile", "/etc/mpi/hostfile")
+    assert [words[at + 1] for at, word in enumerate(words) if word == "-x"][:1] == ["LD_LIBRARY_PATH"]
+    assert "PATH" not in made.variables
+    assert "OMPI_MCA_plm_rsh_agent" not in made.variables
+    assert made.variables["PRTE_ALLOW_RUN_AS_ROOT"] == "1"
+
+
+def test_what_an_mpijob_does_not_start_is_refused_before_anything_runs() -> None:
+    in_pods = replace(OPEN_MPI_4, within=RunIn.KUBERNETES)
+    with pytest.raises(NotPossible) as raised:
+        launch(job(runtime=in_pods))
+    assert raised.value.code == "bench.no-launcher"

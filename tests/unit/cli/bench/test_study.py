@@ -19,6 +19,7 @@ from vsphere_ml.cli.bench.records.report import StudyName
 from vsphere_ml.cli.bench.run_options import (
     BenchOptions,
     MatrixOptions,
+    PodOptions,
     RepeatOptions,
     ScriptOptions,
     SettingOptions,
@@ -42,6 +43,7 @@ def asked(name: str, most: int = 4, **matrix: Any) -> BenchSpec:
         sweep=SweepOptions(),
         repeat=RepeatOptions(),
         settings=SettingOptions(),
+        pods=PodOptions(),
     )
     return study_spec(given, cluster(most), STUDIES[name], most)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.launch.launchers import horovodrun, mpich, openmpi, ssh, torchrun
+from vsphere_ml.bench.launch.launchers import horovodrun, mpich, mpijob, openmpi, ssh, torchrun
 from vsphere_ml.bench.launch.launchers.launcher import environment, files
 from vsphere_ml.bench.model.launcher_names import Backend
 from vsphere_ml.core.errors import ConfigError, NotPossible
@@ -24,6 +24,7 @@ LAUNCHERS = (
     horovodrun.OVER_GLOO,
     horovodrun.OVER_MPI,
     openmpi.MPIRUN,
+    mpijob.MPIRUN,
     mpich.MPIRUN,
     torchrun.TORCHRUN,
     ssh.SSH,
@@ -59,7 +60,15 @@ def launch(job: Job) -> Launch:
 def _find(job: Job) -> Launcher:
     """Return the launcher that was asked for, that of the guests' MPI where there are several."""
     asked = job.configuration
-    named = [each for each in LAUNCHERS if each.name == asked.launcher and asked.backend in each.backends]
+    here = [each for each in LAUNCHERS if job.runtime.within in each.run_in]
+    named = [each for each in here if each.name == asked.launcher and asked.backend in each.backends]
+    if not named:
+        raise NotPossible(
+            f"{asked.launcher} over {asked.backend} starts no ranks in {job.runtime.within}",
+            code="bench.no-launcher",
+            target=job.nodes[0].name,
+            hint=f"--launcher {here[0].name} --backend {here[0].backends[0]}",
+        )
     if named[0].mpi and not job.runtime.mpirun:
         raise _no_mpi(job)
     return next(each for each in named if not each.mpi or job.runtime.mpi in each.mpi)

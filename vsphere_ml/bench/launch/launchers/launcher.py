@@ -36,6 +36,7 @@ done
 
 
 _COMMAND = 'command="export {mark}={run}; $*"\n'
+_QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
 # A container without an sshd is entered through its guest's. Its own shell reads the command again, hence the quotes.
 _IN_CONTAINER = r"""{command}quoted=$(printf '%s' "$command" | sed "s/'/'\\\\''/g; 1s/^/'/; \$s/\$/'/")
 command="docker exec -i {name} sh -c $quoted"
@@ -53,6 +54,7 @@ class Launcher:
     mpi: tuple[str, ...] = ()  # one of these is needed
     elastic: bool = False
     script_needs: Needs = Needs.HOROVOD  # what a program of one's own is run with
+    run_in: tuple[RunIn, ...] = (RunIn.GUEST, RunIn.CONTAINER)
     tag: str = ""  # what it puts before ranks' lines, as a regular expression
     on_gpus: Backend | None = None  # that ranks talk over where each has a GPU, unless another is asked for
 
@@ -96,7 +98,9 @@ def _discovery(job: Job) -> str:
 
 
 def environment(job: Job) -> dict[str, str]:
-    """Return the variables that ranks have whoever starts them."""
+    """Return the variables that ranks have whoever starts them; those of pods have their image's own besides."""
+    if job.runtime.within is RunIn.KUBERNETES:
+        return {**_QUIET, job.mark: job.run_id}
     prefix, own = job.runtime.mpi_prefix, job.runtime.variables
     path = job.variables.get("PATH") or own.get("PATH", PATH)
     paths = [f"{job.folder}/bin", *([f"{prefix}/bin"] if prefix else []), path]
@@ -108,7 +112,7 @@ def environment(job: Job) -> dict[str, str]:
         "LOGNAME": job.runtime.user,
         "LANG": "C.UTF-8",
         "PATH": ":".join(paths),
-        "TF_CPP_MIN_LOG_LEVEL": "2",
+        **_QUIET,
         job.mark: job.run_id,
         # What a program of the user's prints is shown while it runs.
         **({"PYTHONUNBUFFERED": "1"} if job.configuration.workload is Workload.SCRIPT else {}),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # UCX has its own variables for transports and devices. Without `any`, both families have lists of their own, and
 # end with "PML ucx cannot be selected" where nothing of UCX's is on them (seen with 4.1.8 and 5.0.11).
-_UCX = tuple(
+UCX = tuple(
     word
     for name, value in (("pml", "ucx"), ("opal_common_ucx_tls", "any"), ("opal_common_ucx_devices", "any"))
     for word in ("--mca", name, value)
@@ -35,7 +35,7 @@ def _mpirun(job: Job) -> tuple[str, ...]:
 
 def _open_mpi(job: Job) -> tuple[str, ...]:
     if job.over_ucx:
-        return (*prefix(job), *_UCX)
+        return (*prefix(job), *UCX)
     shared_memory = "vader" if job.runtime.mpi_version < (PRRTE,) else "sm"
     over = ("--mca", "pml", "ob1", "--mca", "btl", f"tcp,self,{shared_memory}")
     link = ("--mca", "btl_tcp_if_include", job.interface)

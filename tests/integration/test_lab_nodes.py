@@ -1,0 +1,145 @@
+"""Pods of the lab's Kubernetes: an MPIJob of the real operator runs across two nodes, with real sshd and mpirun."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.integration.api_server import ApiServer, path_of
+from tests.waiting import until
+from vsphere_ml.kubernetes.bench_job import BenchPods, make_bench_job
+from vsphere_ml.kubernetes.export.mpi_job import HOST_FILE
+from vsphere_ml.kubernetes.export.node_pools import make_pools
+from vsphere_ml.kubernetes.export.site_values import SiteValues
+from vsphere_ml.kubernetes.job_state import JOB_LABEL, find_problems, is_launcher, is_over
+from vsphere_ml.lab import runtime
+from vsphere_ml.lab.guests import needs
+from vsphere_ml.lab.kubernetes import control_plane, images
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.ports.kubernetes import ApiObject
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.long,
+    pytest.mark.timeout(3600),
+    pytest.mark.skipif(
+        os.geteuid() != 0 or needs.missing_need() is not None or runtime.missing_need() is not None,
+        reason="pods need root, and what lab guests and their runtime need",
+    ),
+]
+PODS = "/api/v1/namespaces/default/pods"
+DEADLINE_S = 600
+WHO = "echo here: $(hostname) $(cat /proc/sys/kernel/random/boot_id) $(nvidia-smi -L | wc -l)"
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VSML_STATE_DIR", str(tmp_path_factory.mktemp("state")))
+        try:
+            yield ApiServer(control_plane.start(nodes=2).kubeconfig)
+        finally:
+            control_plane.stop()
+
+
+def mpi_job(name: str, image: str, words: tuple[str, ...]) -> dict[str, Any]:
+    from tests.unit.kubernetes.export.exports import GPUS_ALONE  # noqa: PLC0415 - its file is read here
+
+    values = SiteValues(name=name, namespace="default", image=image)
+    pods = BenchPods(cluster="lab", workers=2, slots=1, command=words)
+    job = make_bench_job(make_pools(GPUS_ALONE, values, None), values, pods)
+    for each in job["spec"]["mpiReplicaSpecs"].values():
+        (container,) = each["template"]["spec"]["containers"]
+        if "resources" in container:
+            container["resources"]["limits"] = {"nvidia.com/gpu": 1}
+        else:
+            container.pop("volumeMounts")  # no programs of ours
+    job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"].pop("volumes")
+    return job
+
+
+def pods_of(api: ApiServer, name: str) -> list[ApiObject]:
+    found: list[ApiObject] = api.call("GET", f"{PODS}?labelSelector={JOB_LABEL}%3D{name}")[1]["items"]
+    return found
+
+
+def run(api: ApiServer, job: dict[str, Any]) -> tuple[str, list[str]]:
+    """Return the launcher's log once it has ended, and its lines of `WHO`."""
+    name = job["metadata"]["name"]
+    assert api.apply(job)[0] in {200, 201}
+
+    def over() -> list[ApiObject]:
+        return [each for each in pods_of(api, name) if is_launcher(each) and is_over(each)]
+
+    until(lambda: bool(over()), "the launcher has not ended", DEADLINE_S)
+    log = api.text(f"{PODS}/{over()[0]['metadata']['name']}/log")
+    api.call("DELETE", path_of(job))
+    until(lambda: not pods_of(api, name), "pods are left", DEADLINE_S)
+    return log, [line.partition("here: ")[2] for line in log.splitlines() if "here: " in line]
+
+
+def mpirun(*options: str) -> tuple[str, ...]:
+    return ("mpirun", "--allow-run-as-root", "-np", "2", *options, "sh", "-c", WHO)
+
+
+@pytest.mark.parametrize("image", images.NAMES.values())
+def test_ranks_run_in_a_pod_of_each_node_and_each_sees_its_gpu(api: ApiServer, image: str) -> None:
+    log, lines = run(api, mpi_job("placed", image, mpirun("--hostfile", HOST_FILE)))
+    assert len(lines) == 2, log
+    assert {line.split()[0] for line in lines} == {"placed-worker-0", "placed-worker-1"}
+    assert len({line.split()[1] for line in lines}) == 2
+    assert {line.split()[2] for line in lines} == {"1"}
+
+
+def test_open_mpi_5_runs_all_ranks_in_the_launcher_by_the_operator_s_variables_alone(api: ApiServer) -> None:
+    job = mpi_job("trapped", images.NAMES["openmpi-5"], mpirun())
+    job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["env"] = []
+    log, lines = run(api, job)
+    assert len(lines) == 2, log
+    assert all(line.startswith("trapped-launcher") for line in lines), log
+
+
+def test_an_image_that_nobody_has_is_told_as_a_kubelet_tells_it(api: ApiServer) -> None:
+    job = mpi_job("pulled", "example.com/none:1", mpirun())
+    assert api.apply(job)[0] in {200, 201}
+
+    def problems() -> list[str]:
+        return [each.why for each in find_problems(pods_of(api, "pulled"), (), "pulled") if each.final]
+
+    until(lambda: bool(problems()), "nobody tells of the image", DEADLINE_S)
+    assert any("ErrImagePull" in why or "ImagePullBackOff" in why for why in problems())
+    api.call("DELETE", path_of(job))
+    until(lambda: not pods_of(api, "pulled"), "pods are left", DEADLINE_S)
+
+
+def test_a_quota_refuses_pods_and_the_job_s_events_say_so(api: ApiServer) -> None:
+    quota = yaml.safe_load(
+        "{apiVersion: v1, kind: ResourceQuota, metadata: {name: few, namespace: default}, spec: {hard: {pods: 0}}}"
+    )
+    assert api.apply(quota)[0] in {200, 201}
+    job = mpi_job("refused", images.NAMES["openmpi-4"], mpirun())
+    assert api.apply(job)[0] in {200, 201}
+
+    def problems() -> list[str]:
+        events = api.call("GET", "/api/v1/namespaces/default/events")[1]["items"]
+        return [each.why for each in find_problems((), events, "refused")]
+
+    until(lambda: bool(problems()), "no event tells of the quota", DEADLINE_S)
+    assert any("quota" in why for why in problems())
+    api.call("DELETE", path_of(job))
+    api.call("DELETE", path_of(quota))
+
+
+def test_nodes_say_what_has_no_device(api: ApiServer) -> None:
+    nodes = api.call("GET", "/api/v1/nodes")[1]["items"]
+    assert [each["metadata"]["name"] for each in nodes] == ["node-01", "node-02"]
+    for each in nodes:
+        assert each["status"]["allocatable"]["nvidia.com/gpu"] == "1"
+        assert "nvidia.com/gpu" in each["metadata"]["annotations"]["lab.vsml/stand-ins"]
+        assert each["status"]["nodeInfo"]["bootID"]

@@ -1,0 +1,53 @@
+"""The MPIJob of a launch: what it adds to the exported one, and that it ends whatever becomes of vsml."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.kubernetes.export.exports import GPUS_ALONE
+from vsphere_ml.kubernetes.bench_job import GRACE_S, PROGRAMS, BenchPods, job_name, make_bench_job, make_config_map
+from vsphere_ml.kubernetes.export.node_pools import make_pools
+from vsphere_ml.kubernetes.export.site_values import SiteValues
+
+VALUES = SiteValues(name="train-1", namespace="ml", image="registry.example.com/train:1")
+PODS = BenchPods(
+    cluster="train",
+    workers=2,
+    slots=1,
+    command=("python3", "by_mpijob.py"),
+    variables={"NCCL_DEBUG": "INFO"},
+    programs={"rank.py": "pass\n"},
+    limit_s=100.0,
+)
+
+
+def test_a_job_has_its_programs_and_ends_by_itself() -> None:
+    job = make_bench_job(make_pools(GPUS_ALONE, VALUES, None), VALUES, PODS)
+    policy = job["spec"]["runPolicy"]
+    assert (policy["cleanPodPolicy"], policy["activeDeadlineSeconds"]) == ("Running", 100 + GRACE_S)
+    assert job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] == 2
+    launcher = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
+    (container,) = launcher["containers"]
+    assert container["command"] == ["python3", "by_mpijob.py"]
+    assert {"name": "NCCL_DEBUG", "value": "INFO"} in container["env"]
+    assert container["volumeMounts"][0]["mountPath"] == PROGRAMS
+    assert launcher["volumes"][0]["configMap"]["name"] == "train-1"
+
+
+def test_what_ranks_run_goes_with_its_job() -> None:
+    owner = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": {"name": "train-1", "uid": "u"}}
+    made = make_config_map(VALUES, PODS, owner)
+    assert made["metadata"]["ownerReferences"] == [
+        {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "train-1", "uid": "u"}
+    ]
+    assert made["data"] == {"rank.py": "pass\n"}
+    assert "ownerReferences" not in make_config_map(VALUES, PODS)["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "name"),
+    [("train", "train-0a1b"), ("Train_1.x", "train-1-x-0a1b"), ("7up", "vsml-7up-0a1b"), ("_", "vsml-0a1b")],
+)
+def test_names_are_those_that_pods_can_have(cluster: str, name: str) -> None:
+    assert job_name(cluster, "0a1b") == name
+    assert len(job_name("x" * 100, "0a1b")) <= 40

@@ -1,0 +1,46 @@
+"""Open MPI's mpirun in the launcher of an MPIJob: the operator's host file, the image's `ssh` and variables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.launch.launchers.launcher import Launcher, environment
+from vsphere_ml.bench.launch.launchers.openmpi import UCX
+from vsphere_ml.bench.model.job import OPEN_MPI, RunIn
+from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
+
+if TYPE_CHECKING:
+    from vsphere_ml.bench.model.job import Job
+
+HOST_FILE = "/etc/mpi/hostfile"  # that mpi-operator v0.8.2 mounts into the launcher
+# What sshd does not hand on of the image's variables.
+_OF_IMAGE = ("LD_LIBRARY_PATH", "PATH")
+# The version is not known before the pods run, and shared memory has another name in 4 than in 5: what is no TCP
+# between nodes is left out by name, the rest stays.
+_OVER_TCP = ("--mca", "pml", "ob1", "--mca", "btl", "^openib,uct,ofi,usnic")
+
+
+def _mpirun(job: Job) -> tuple[str, ...]:
+    names = {*_OF_IMAGE, *environment(job), *job.variables} - variables(job).keys()
+    exported = [word for name in sorted(names) for word in ("-x", name)]
+    # `--hostfile` and not a variable: Open MPI 5 ignores OMPI_MCA_orte_default_hostfile, and runs every rank here.
+    start = (job.runtime.mpirun, "-np", str(job.ranks), "--hostfile", HOST_FILE)
+    link = UCX if job.over_ucx else (*_OVER_TCP, "--mca", "btl_tcp_if_include", job.interface)
+    return (*start, "--map-by", "slot", "--bind-to", "none", *link, *exported, *job.command)
+
+
+def variables(job: Job) -> dict[str, str]:
+    """Return what mpirun is told by both families' names, beside what the operator and the job's manifest tell it."""
+    interfaces = {"OMPI_MCA_oob_tcp_if_include": job.interface, "PRTE_MCA_prte_if_include": job.interface}
+    root = {f"{family}_ALLOW_RUN_AS_ROOT{confirm}": "1" for family in ("OMPI", "PRTE") for confirm in ("", "_CONFIRM")}
+    return interfaces | root
+
+
+MPIRUN = Launcher(
+    name=LauncherName.MPIRUN,
+    backends=(Backend.MPI, Backend.NCCL),
+    mpi=(OPEN_MPI,),
+    run_in=(RunIn.KUBERNETES,),
+    command=_mpirun,
+    variables=variables,
+)

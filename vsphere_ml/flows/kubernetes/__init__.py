@@ -1,0 +1,1 @@
+"""What is done on a Kubernetes cluster: benchmarks as MPIJobs, and what its nodes offer."""

@@ -1,0 +1,112 @@
+"""One MPIJob from its apply to its end: watched by its pods and events, and taken away whatever becomes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import BenchError, NotPossible
+from vsphere_ml.core.ports.kubernetes import ObjectRef
+from vsphere_ml.kubernetes.job_state import JOB_LABEL, find_problems, is_launcher, is_over
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vsphere_ml.core.ports.kubernetes import ApiObject, KubernetesApi
+    from vsphere_ml.core.ports.vcenter import Clock
+
+PAUSE_S = 1.0  # between two looks
+SCHEDULE_S = 60.0  # for pods that no node has room for: another job may just be ending
+GONE_S = 90.0  # for a job's pods to be gone: their grace period is 30 s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPods:
+    """How a job's pods ended: the launcher's own object, the workers' by name, and the launcher's log."""
+
+    launcher: ApiObject
+    workers: tuple[ApiObject, ...]
+    log: str
+
+
+@dataclass(slots=True, kw_only=True)
+class JobWatch:
+    """An MPIJob that was applied."""
+
+    api: KubernetesApi
+    clock: Clock
+    namespace: str
+    name: str
+    limit_s: float  # for all of it
+    workers: tuple[ApiObject, ...] = ()  # as they were last seen: the operator deletes them at the job's end
+
+    def until_end(self) -> JobPods:
+        """Return the pods once the launcher has ended.
+
+        BenchError `kubernetes.job-stuck` as soon as something is seen that no waiting helps, with what was said of it;
+        `bench.timeout` when it outlives its limit.
+        """
+        began = self.clock.now()
+        while True:
+            pods = self.api.list("Pod", self.namespace, {JOB_LABEL: self.name})
+            self._remember([each for each in pods if not is_launcher(each)])
+            launchers = [each for each in pods if is_launcher(each)]
+            if over := [each for each in launchers if is_over(each)]:
+                return JobPods(launcher=over[-1], workers=self.workers, log=self._read_log(over[-1]))
+            self._check_problems(pods, self.clock.now() - began)
+            if self.clock.now() - began > self.limit_s:
+                raise self._overdue()
+            self.clock.sleep(PAUSE_S)
+
+    def _remember(self, workers: Sequence[ApiObject]) -> None:
+        """Keep what is known of workers that have an address."""
+        known = {each["metadata"]["name"]: each for each in self.workers}
+        known |= {each["metadata"]["name"]: each for each in workers if each.get("status", {}).get("podIP")}
+        self.workers = tuple(sorted(known.values(), key=_index_of_worker))
+
+    def _check_problems(self, pods: Sequence[ApiObject], elapsed_s: float) -> None:
+        events = self.api.list("Event", self.namespace)
+        found = list(find_problems(pods, events, self.name))
+        stuck = [each for each in found if each.final or elapsed_s > SCHEDULE_S]
+        if stuck:
+            raise BenchError(
+                f"{stuck[0].target} does not run: {stuck[0].why}",
+                code="kubernetes.job-stuck",
+                target=stuck[0].target,
+                hint=f"kubectl -n {self.namespace} get events; the job was removed",
+                details=tuple(dict.fromkeys(f"{each.target}: {each.why}" for each in stuck[1:])),
+            )
+
+    def _read_log(self, pod: ApiObject) -> str:
+        container = pod["spec"]["containers"][0]["name"]
+        return self.api.read_log(self.namespace, pod["metadata"]["name"], container)
+
+    def _overdue(self) -> BenchError:
+        return BenchError(
+            f"{self.name}: the job has not ended after {self.limit_s:g} s",
+            code="bench.timeout",
+            target=self.name,
+            hint="a higher --max-time",
+        )
+
+    def remove(self, *more: ObjectRef) -> str:
+        """Take the job away, and wait until no pod of it is left; return why some are, if so."""
+        try:
+            for ref in (ObjectRef("MPIJob", self.namespace, self.name), *more):
+                self.api.delete(ref)
+            deadline = self.clock.now() + GONE_S
+            while left := self._pods_left():
+                if self.clock.now() > deadline:
+                    return f"{', '.join(left)} still there {GONE_S:g} s after the job was deleted"
+                self.clock.sleep(PAUSE_S)
+        except NotPossible as error:
+            return error.message
+        return ""
+
+    def _pods_left(self) -> list[str]:
+        return [each["metadata"]["name"] for each in self.api.list("Pod", self.namespace, {JOB_LABEL: self.name})]
+
+
+def _index_of_worker(pod: ApiObject) -> int:
+    """Return a worker's number, by which the operator names it and orders its host file."""
+    return int(str(pod["metadata"]["name"]).rpartition("-")[2])

@@ -1,0 +1,1 @@
+"""The API server, by lightkube: the one home of that library."""
