@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +19,7 @@ from vsphere_ml.kubernetes.export.mpi_job import HOST_FILE
 from vsphere_ml.kubernetes.export.node_pools import make_pools
 from vsphere_ml.kubernetes.export.site_values import SiteValues
 from vsphere_ml.kubernetes.job_state import JOB_LABEL, find_problems, is_launcher, is_over
-from vsphere_ml.lab import runtime
+from vsphere_ml.lab import runtime, server
 from vsphere_ml.lab.guests import needs
 from vsphere_ml.lab.kubernetes import control_plane, images
 
@@ -35,17 +39,26 @@ pytestmark = [
 ]
 PODS = "/api/v1/namespaces/default/pods"
 DEADLINE_S = 600
+EXAMPLE = Path(__file__).parents[2] / "examples" / "lab" / "cluster.toml"
+BENCH = ("--run-in", "kubernetes", "--namespace", "default", "--repeats", "1", "--steps", "4", "--batch", "2")
 WHO = "echo here: $(hostname) $(cat /proc/sys/kernel/random/boot_id) $(nvidia-smi -L | wc -l)"
 
 
 @pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[control_plane.ControlPlane]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VSML_STATE_DIR", str(tmp_path_factory.mktemp("state")))
         try:
-            yield ApiServer(control_plane.start(nodes=2).kubeconfig)
+            server.start_lab()
+            yield control_plane.start(nodes=2)
         finally:
             control_plane.stop()
+            server.stop_lab()
+
+
+@pytest.fixture(scope="module")
+def api(plane: control_plane.ControlPlane) -> ApiServer:
+    return ApiServer(plane.kubeconfig)
 
 
 def mpi_job(name: str, image: str, words: tuple[str, ...]) -> dict[str, Any]:
@@ -143,3 +156,35 @@ def test_nodes_say_what_has_no_device(api: ApiServer) -> None:
         assert each["status"]["allocatable"]["nvidia.com/gpu"] == "1"
         assert "nvidia.com/gpu" in each["metadata"]["annotations"]["lab.vsml/stand-ins"]
         assert each["status"]["nodeInfo"]["bootID"]
+
+
+def bench(plane: control_plane.ControlPlane, folder: Path, image: str) -> tuple[int, dict[str, Any]]:
+    """Return the command's exit status, and the one record that it left."""
+    file = folder / "cluster.toml"
+    file.write_text(EXAMPLE.read_text().replace("node-[01-04]", "node-[01-02]"))
+    command = [sys.executable, "-m", "vsphere_ml", "bench", str(file), *BENCH, "--image", image]
+    env = os.environ | {"KUBECONFIG": str(plane.kubeconfig)}
+    done = subprocess.run([*command, "--results", str(folder / "record")], env=env, check=False)
+    (record,) = (folder / "record").glob("*.json")
+    return done.returncode, json.loads(record.read_text())
+
+
+def test_a_benchmark_in_pods_is_proven_and_leaves_nothing(
+    plane: control_plane.ControlPlane, api: ApiServer, tmp_path: Path
+) -> None:
+    status, record = bench(plane, tmp_path, images.NAMES["openmpi-4"])
+    assert (status, record["outcome"]) == (0, "complete")
+    assert {each["name"]: each["verdict"] for each in record["proofs"]} == dict.fromkeys(
+        ("placement", "in_sync", "path"), "yes"
+    )
+    assert {each["node"] for each in record["placement"]} == {"node-01", "node-02"}
+    assert api.call("GET", PODS)[1]["items"] == []
+
+
+def test_a_benchmark_of_an_image_that_nobody_has_fails_at_once_and_leaves_nothing(
+    plane: control_plane.ControlPlane, api: ApiServer, tmp_path: Path
+) -> None:
+    status, record = bench(plane, tmp_path, "example.com/none:1")
+    assert (status, record["outcome"]) == (6, "failed")
+    assert "ErrImagePull" in record["reason"]
+    assert api.call("GET", PODS)[1]["items"] == []

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 PAUSE_S = 1.0  # between two looks
 SCHEDULE_S = 60.0  # for pods that no node has room for: another job may just be ending
+SILENCE_S = 120.0  # of an API server that answered before
+UNREACHABLE = "kubernetes.unreachable"
 GONE_S = 90.0  # for a job's pods to be gone: their grace period is 30 s
 
 
@@ -46,17 +48,28 @@ class JobWatch:
         BenchError `kubernetes.job-stuck` as soon as something is seen that no waiting helps, with what was said of it;
         `bench.timeout` when it outlives its limit.
         """
-        began = self.clock.now()
+        began = seen = self.clock.now()
         while True:
-            pods = self.api.list("Pod", self.namespace, {JOB_LABEL: self.name})
-            self._remember([each for each in pods if not is_launcher(each)])
-            launchers = [each for each in pods if is_launcher(each)]
-            if over := [each for each in launchers if is_over(each)]:
-                return JobPods(launcher=over[-1], workers=self.workers, log=self._read_log(over[-1]))
-            self._check_problems(pods, self.clock.now() - began)
+            try:
+                if (ended := self._look(self.clock.now() - began)) is not None:
+                    return ended
+                seen = self.clock.now()
+            except NotPossible as error:  # a job goes on while the API server restarts
+                if error.code != UNREACHABLE or self.clock.now() - seen > SILENCE_S:
+                    raise
             if self.clock.now() - began > self.limit_s:
                 raise self._overdue()
             self.clock.sleep(PAUSE_S)
+
+    def _look(self, elapsed_s: float) -> JobPods | None:
+        """Return the pods when the launcher has ended; raise what no waiting helps."""
+        pods = self.api.list("Pod", self.namespace, {JOB_LABEL: self.name})
+        self._remember([each for each in pods if not is_launcher(each)])
+        launchers = [each for each in pods if is_launcher(each)]
+        if over := [each for each in launchers if is_over(each)]:
+            return JobPods(launcher=over[-1], workers=self.workers, log=self._read_log(over[-1]))
+        self._check_problems(pods, elapsed_s)
+        return None
 
     def _remember(self, workers: Sequence[ApiObject]) -> None:
         """Keep what is known of workers that have an address."""
@@ -91,17 +104,21 @@ class JobWatch:
 
     def remove(self, *more: ObjectRef) -> str:
         """Take the job away, and wait until no pod of it is left; return why some are, if so."""
-        try:
-            for ref in (ObjectRef("MPIJob", self.namespace, self.name), *more):
-                self.api.delete(ref)
-            deadline = self.clock.now() + GONE_S
-            while left := self._pods_left():
-                if self.clock.now() > deadline:
-                    return f"{', '.join(left)} still there {GONE_S:g} s after the job was deleted"
-                self.clock.sleep(PAUSE_S)
-        except NotPossible as error:
-            return error.message
-        return ""
+        deadline = self.clock.now() + GONE_S
+        while True:
+            try:
+                why = self._delete(*more)
+            except NotPossible as error:
+                why = error.message
+            if not why or self.clock.now() > deadline:
+                return why
+            self.clock.sleep(PAUSE_S)
+
+    def _delete(self, *more: ObjectRef) -> str:
+        for ref in (ObjectRef("MPIJob", self.namespace, self.name), *more):
+            self.api.delete(ref)
+        left = self._pods_left()
+        return f"{', '.join(left)} still there {GONE_S:g} s after the job was deleted" if left else ""
 
     def _pods_left(self) -> list[str]:
         return [each["metadata"]["name"] for each in self.api.list("Pod", self.namespace, {JOB_LABEL: self.name})]

@@ -34,7 +34,7 @@ OPERATOR = build.Program(
 )
 NODES = build.Program("vsml-lab-nodes", SOURCES / "nodes", ".", "two minutes of CPU time")
 MANIFESTS = "deploy/v2beta1/mpi-operator.yaml"  # of the operator's module: namespace, CRD, and roles
-START_DEADLINE_S = 240.0
+START_DEADLINE_S = 480.0
 LOG_LINES = 10
 
 

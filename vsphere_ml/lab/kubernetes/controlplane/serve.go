@@ -26,7 +26,8 @@ import (
 )
 
 const (
-	startDeadline = 120 * time.Second
+	startDeadline = 240 * time.Second
+	operatorPause = 2 * time.Second
 	loopback      = "127.0.0.1"
 	// The operator runs with what its own manifests allow its service account, and no more.
 	operatorGroup = "kubeflow.org/v2beta1"
@@ -268,8 +269,25 @@ func (p *plane) startScheduler() error {
 		"--kubeconfig", "scheduler", "--secure-port", "0", "--leader-elect=false")
 }
 
+// startOperator starts the operator, and again whenever it ends, as a Deployment would: it ends by itself when the API
+// server was too slow for its lease.
 func (p *plane) startOperator() error {
-	return p.run("mpi-operator", p.operator, "-kubeConfig", p.path("operator"), "-alsologtostderr")
+	log, err := os.OpenFile(p.path("mpi-operator.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, clientPrivate)
+	if err != nil {
+		return err
+	}
+	go func() {
+		runtime.LockOSThread() // as in serve: its children end with this thread
+		for ; ; time.Sleep(operatorPause) {
+			command := exec.Command(p.operator, "-kubeConfig", p.path("operator"), "-alsologtostderr")
+			command.Stdout, command.Stderr, command.Dir = log, log, p.folder
+			command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+			if err := command.Run(); err != nil {
+				fmt.Fprintf(os.Stderr, "mpi-operator ended and is started again: %v\n", err)
+			}
+		}
+	}()
+	return nil
 }
 
 func (p *plane) writeReady(ctx context.Context) error {
