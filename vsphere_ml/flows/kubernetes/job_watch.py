@@ -51,7 +51,7 @@ class JobWatch:
         began = seen = self.clock.now()
         while True:
             try:
-                if (ended := self._look(self.clock.now() - began)) is not None:
+                if (ended := self._read_pods(self.clock.now() - began)) is not None:
                     return ended
                 seen = self.clock.now()
             except NotPossible as error:  # a job goes on while the API server restarts
@@ -61,7 +61,7 @@ class JobWatch:
                 raise self._overdue()
             self.clock.sleep(PAUSE_S)
 
-    def _look(self, elapsed_s: float) -> JobPods | None:
+    def _read_pods(self, elapsed_s: float) -> JobPods | None:
         """Return the pods when the launcher has ended; raise what no waiting helps."""
         pods = self.api.list("Pod", self.namespace, {JOB_LABEL: self.name})
         self._remember([each for each in pods if not is_launcher(each)])
