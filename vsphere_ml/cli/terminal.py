@@ -161,11 +161,14 @@ def show(console: Console, renderable: RenderableType) -> None:
     if getattr(renderable, "is_verbatim", False):
         console.print(renderable, crop=False)
         return
+    from rich.console import Group
+
+    grouped = Group(renderable)  # a text alone would be joined with others, and lose how it is wrapped
     if console.file.isatty():
-        console.print(renderable)
+        console.print(grouped)
         return
     with console.capture() as captured:
-        console.print(renderable)
+        console.print(grouped)
     lines: Sequence[str] = captured.get().split("\n")
     console.file.write("\n".join(line.rstrip(" ") for line in lines))
     console.file.flush()

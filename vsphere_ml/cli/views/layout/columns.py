@@ -8,6 +8,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from vsphere_ml.cli.views.layout.indented import IndentedText
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -92,4 +94,4 @@ def _as_records(titles: Sequence[str], rows: Sequence[Sequence[Text]]) -> Iterat
         yield Text.assemble(row[0], overflow="fold")
         for title, cell in zip(titles[1:], row[1:], strict=True):
             if cell.plain not in ("", "-"):
-                yield Text.assemble(("  ", ""), (f"{title.lower()} ", "bold"), cell, overflow="fold")
+                yield IndentedText.assemble(("  ", ""), (f"{title.lower()} ", "bold"), cell, overflow="fold")

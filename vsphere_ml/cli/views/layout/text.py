@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from vsphere_ml.cli.views.layout.columns import Columns
+from vsphere_ml.cli.views.layout.indented import IndentedText
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,7 +18,7 @@ _CONTROLS = dict.fromkeys((*range(10), *range(11, 32), *range(127, 160)), "�")
 
 def line(*pieces: Piece) -> Text:
     """Return the pieces in a row, with characters that could steer a terminal shown as �."""
-    text = Text()
+    text = IndentedText()
     for piece in pieces:
         content, style = (piece, "") if isinstance(piece, str) else piece
         text.append(content.expandtabs(4).translate(_CONTROLS), style=style)
@@ -26,7 +27,7 @@ def line(*pieces: Piece) -> Text:
 
 def lines(*parts: Text) -> Text:
     """Return the parts one below the other."""
-    return Text("\n").join(parts)
+    return IndentedText("\n").join(parts)
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[Piece | Text]]) -> Columns:
