@@ -56,6 +56,8 @@ def _problems_of_pod(pod: ApiObject) -> Iterator[JobProblem]:
     for condition in status.get("conditions", ()):
         if condition.get("type") == "PodScheduled" and condition.get("reason") == _UNSCHEDULABLE:
             yield JobProblem(target=name, why=f"{_UNSCHEDULABLE}: {condition.get('message', '')}", final=False)
+    if status.get("phase") == "Succeeded" and not is_launcher(pod):
+        yield JobProblem(target=name, why="Succeeded: it ended before the launcher", final=True)
     if status.get("phase") == "Failed":
         yield JobProblem(target=name, why=_why_failed(status), final=not is_launcher(pod))
 

@@ -65,6 +65,11 @@ def test_a_worker_that_failed_ends_the_job_and_the_launcher_tells_its_own_end() 
     assert is_over(launcher)
 
 
+def test_a_worker_that_ended_well_ends_the_job_too_and_a_launcher_does_not() -> None:
+    assert [each.final for each in find_problems([pod(phase="Succeeded")], [], "train")] == [True]
+    assert list(find_problems([pod(role="launcher", phase="Succeeded")], [], "train")) == []
+
+
 def test_a_job_is_finished_once_a_condition_says_so() -> None:
     conditions = [{"type": "Created", "status": "True"}, {"type": "Succeeded", "status": "True"}]
     assert is_finished({"status": {"conditions": conditions}})
