@@ -21,8 +21,8 @@ from vsphere_ml.vsphere.esxi import modules, pvrdma
 from vsphere_ml.vsphere.inventory import custom_attributes, hosts, nics, running, surroundings, vms
 from vsphere_ml.vsphere.inventory.assignable import Assignable
 from vsphere_ml.vsphere.inventory.collect import PAGE, Row, collect_below, collect_objects, reference
-from vsphere_ml.vsphere.inventory.libraries import read_libraries
-from vsphere_ml.vsphere.inventory.storage import disk_keys, read_policies, with_storage
+from vsphere_ml.vsphere.storage.libraries import read_libraries
+from vsphere_ml.vsphere.storage.policies import disk_keys, read_policies, with_storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -1,0 +1,1 @@
+"""Where a VM comes from and what keeps it: content libraries over REST, and storage policies over PBM."""
