@@ -49,7 +49,9 @@ def start(program: Program, plane: Path, count: int, say: Callable[[str], None])
         (home / "settings.json").write_text(json.dumps(settings))
         ready = home / "ready"
         arguments = [str(binary), "--state", str(home), "--settings", str(home / "settings.json")]
-        pid = server.spawn([*arguments, "--ready", str(ready)], home / "log")
+        pid = server.spawn(
+            [*arguments, "--ready", str(ready), "serve"], home / "log"
+        )  # the word by which labs are known
         (home / "pid").write_text(str(pid))
     finally:
         os.close(lifeline)
