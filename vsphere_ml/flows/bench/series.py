@@ -70,18 +70,24 @@ class Benchmarked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Benchmark:
-    """What to measure, in which guests, and by what means. `folder` is the record; `only` are nodes' names."""
+class SeriesRequest:
+    """What to measure on a cluster, wherever its ranks run. `folder` is the record."""
 
     spec: ClusterSpec
     vcenter: VCenter
-    guests: Guests
     bench_spec: BenchSpec
     settings: LaunchSettings
     folder: Path
     notify: Listener
     notify_bench: BenchListener
     clock: Clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmark(SeriesRequest):
+    """What to measure, in which guests, and by what means. `only` are nodes' names."""
+
+    guests: Guests
     only: Collection[str] = ()
     playbooks: Sequence[Playbook] = ()
     factor: Factor | None = None  # the state of hosts and VMs by which launches differ
@@ -99,14 +105,19 @@ def bench(asked: Benchmark, open_session: Callable[[Benchmark], BenchSession] | 
     resume.check_conditions(recorded, _conditions(session))
     spec = matrix.over_nccl(spec, [each.gpus for each in session.surveyed])
     spec = where_possible(matrix.over_mpi(spec, session.runtime), session)
+    return replace(make_series(asked, spec, recorded, _GuestLaunches(session, spec)), elsewhere=elsewhere)
+
+
+def make_series(asked: SeriesRequest, spec: BenchSpec, recorded: Sequence[Run], launches: Launches) -> Benchmarked:
+    """Make the launches of `spec` that are not among the recorded ones, and return all of them."""
     planned = matrix.plan(spec, recorded)
     asked.notify_bench(Planning(launches=planned))
     to_make = [each for each in planned if each.done is None]
     for each in to_make:
-        if each.launch == 1 and (why := obstacle(session, spec, each)) is not None:
+        if each.launch == 1 and (why := launches.obstacle(each)) is not None:
             asked.notify_bench(LaunchSkipped(launch=each, why=why.message))
     series = Series(
-        launches=_GuestLaunches(session, spec),
+        launches=launches,
         vcenter=asked.vcenter,
         clock=asked.clock,
         folder=asked.folder,
@@ -126,7 +137,6 @@ def bench(asked: Benchmark, open_session: Callable[[Benchmark], BenchSession] | 
         not_started=tuple(left),
         refusals=tuple(series.refused.values()),
         spec=spec,
-        elsewhere=elsewhere,
     )
 
 

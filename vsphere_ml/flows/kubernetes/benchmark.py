@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.launch import matrix
-from vsphere_ml.bench.launch.events import LaunchSkipped, Planning
 from vsphere_ml.bench.model.job import Runtime
 from vsphere_ml.bench.model.record import Cluster
 from vsphere_ml.bench.probe.machines import machines
 from vsphere_ml.bench.records import resume, store
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.flows.bench.series import Benchmarked, Series
+from vsphere_ml.flows.bench.series import SeriesRequest, make_series
 from vsphere_ml.flows.cluster.saved import digest
 from vsphere_ml.flows.kubernetes.launch import PodLaunches, PodSession
 from vsphere_ml.flows.run_context import RunContext
@@ -20,34 +18,19 @@ from vsphere_ml.flows.site.read_site import read_site
 from vsphere_ml.kubernetes.export.node_pools import make_pools
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from vsphere_ml.bench.launch.events import BenchListener
-    from vsphere_ml.bench.launch.matrix import BenchSpec
-    from vsphere_ml.core.model.spec import ClusterSpec
-    from vsphere_ml.core.ports.events import Listener
     from vsphere_ml.core.ports.kubernetes import KubernetesApi
-    from vsphere_ml.core.ports.vcenter import Clock, VCenter
-    from vsphere_ml.flows.bench.launch import LaunchSettings
+    from vsphere_ml.flows.bench.series import Benchmarked
     from vsphere_ml.kubernetes.export.site_values import SiteValues
 
 JOBS = "mpijobs.kubeflow.org"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PodBenchmark:
+class PodBenchmark(SeriesRequest):
     """What to measure, on which Kubernetes cluster; vCenter tells on which hosts the VMs of its nodes run."""
 
-    spec: ClusterSpec
-    vcenter: VCenter
     api: KubernetesApi
     values: SiteValues
-    bench_spec: BenchSpec
-    settings: LaunchSettings
-    folder: Path
-    notify: Listener
-    notify_bench: BenchListener
-    clock: Clock
 
 
 def bench_in_pods(asked: PodBenchmark) -> Benchmarked:
@@ -59,34 +42,7 @@ def bench_in_pods(asked: PodBenchmark) -> Benchmarked:
     recorded = store.read(asked.folder) if any(asked.folder.glob("*.json")) else ()
     resume.check_cluster(recorded, asked.spec.name, lab=asked.spec.vcenter.lab is not None)
     session = _open_session(asked)
-    planned = matrix.plan(asked.bench_spec, recorded)
-    asked.notify_bench(Planning(launches=planned))
-    launches = PodLaunches(session, asked.bench_spec)
-    to_make = [each for each in planned if each.done is None]
-    for each in to_make:
-        if each.launch == 1 and (why := launches.obstacle(each)) is not None:
-            asked.notify_bench(LaunchSkipped(launch=each, why=why.message))
-    series = Series(
-        launches=launches,
-        vcenter=asked.vcenter,
-        clock=asked.clock,
-        folder=asked.folder,
-        enough=asked.settings.enough_launches,
-        repeats=asked.bench_spec.repeats,
-        notify=asked.notify_bench,
-        began=asked.clock.now(),
-    )
-    series.runs += [each.done for each in planned if each.done is not None]
-    left = series.make(to_make)
-    return Benchmarked(
-        cluster=asked.spec.name,
-        folder=asked.folder,
-        runs=tuple(series.runs),
-        errors=tuple(series.errors),
-        not_started=tuple(left),
-        refusals=tuple(series.refused.values()),
-        spec=asked.bench_spec,
-    )
+    return make_series(asked, asked.bench_spec, recorded, PodLaunches(session, asked.bench_spec))
 
 
 def _open_session(asked: PodBenchmark) -> PodSession:

@@ -73,34 +73,26 @@ class VCenterEndpoint:
 
     def stub(self) -> Stub:
         """Return pyvmomi's end of the wire, in the newest API version both sides speak."""
-        return Stub(
-            self._scheme,
-            {**self._settings, "most": self._most},
-            self._most,
-            host=self.host,
-            port=self.port,
-            version=self._version(),
-            poolSize=_POOL,
-            connectionPoolTimeout=_IDLE_S,
-            acceptCompressedResponses=self.trace is None,
-        )
+        return self._make_stub(version=self._version(), poolSize=_POOL, connectionPoolTimeout=_IDLE_S)
 
     def policy_stub(self, cookie: str) -> Stub:
         """Return a stub of the storage policy service (PBM), in the API session that has this cookie.
 
         PBM takes the session from the SOAP header `vcSessionCookie` (govmomi's pbm client).
         """
+        return self._make_stub(
+            path=_POLICY_PATH, version=_POLICY_VERSION, requestContext={"vcSessionCookie": cookie}, poolSize=1
+        )
+
+    def _make_stub(self, **more: Any) -> Stub:
         return Stub(
             self._scheme,
             {**self._settings, "most": self._most},
             self._most,
             host=self.host,
             port=self.port,
-            path=_POLICY_PATH,
-            version=_POLICY_VERSION,
-            requestContext={"vcSessionCookie": cookie},
-            poolSize=1,
             acceptCompressedResponses=self.trace is None,
+            **more,
         )
 
     def file_connection(self) -> PinnedConnection:
