@@ -121,12 +121,12 @@ class FakeVCenter:
         return replace(self.inventory, hosts=hosts, vms=vms, storage_policies=policies, libraries=libraries)
 
     def _libraries(self, scope: Scope) -> ContentLibraries:
-        """Return the libraries as they are told: the items of the one that is asked for."""
+        """Return the libraries as the port promises: with the items of the one that is asked for."""
         every = self.inventory.libraries or ContentLibraries(names=())
         return every if scope.library in every.names else replace(every, items=())
 
     def _policies(self, wanted: str | None) -> tuple[StoragePolicy, ...]:
-        """Return the storage policies as they are told: the datastores of the one that is asked for."""
+        """Return the storage policies as the port promises: with the datastores of the one that is asked for."""
         self._tells_storage = wanted is not None
         if wanted is None:
             return ()

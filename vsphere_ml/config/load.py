@@ -154,7 +154,7 @@ def _check_source(source: schema.SourceTable, mistakes: Mistakes) -> None:
         mistakes.add(("source", keys[0]), "there is a `template` already; leave one of them out")
     elif len(keys) == 1:
         other = "item" if keys == ["library"] else "library"
-        mistakes.add(("source", keys[0]), f"`{other}` is missing: an item is named by both")
+        mistakes.add(("source", keys[0]), f"`{other}` is missing: it takes both to name an item")
     elif source.template is None and not keys and not mistakes.is_reported(("source", "template")):
         mistakes.add(("source", "template"), "is missing", 'template = "…", or library = "…" and item = "…"')
 

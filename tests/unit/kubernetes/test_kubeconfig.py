@@ -30,7 +30,20 @@ def test_files_are_merged_and_the_first_one_counts(tmp_path: Path, monkeypatch: 
     assert merged["current-context"] == "lab"
 
 
-@pytest.mark.parametrize("text", ["[", "- a list", None])
+NO_KUBECONFIGS = (
+    "[",
+    "- a list",
+    None,
+    "clusters: 5",
+    "clusters: [1]",
+    "users: {name: one}",
+    "clusters: [{name: one, cluster: 3}]",
+    "contexts: [{context: {}}]",
+    f"name: {'x' * (1 << 20)}",
+)
+
+
+@pytest.mark.parametrize("text", NO_KUBECONFIGS)
 def test_what_is_no_kubeconfig_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None) -> None:
     file = tmp_path / "config"
     if text is not None:

@@ -109,9 +109,14 @@ def _expand_workloads(spec: BenchSpec) -> tuple[Configuration, ...]:
         for transport in _transports(spec, workload, nodes)
         for launcher, backend in _stacks(spec, workload)
         for gradients in (sorted(set(spec.gradients), reverse=True) if workload is Workload.TRAIN else ("fp32",))
-        for precision in (Arithmetic if workload is Workload.TRAIN else (Arithmetic.FP32,))
-        if precision in spec.precisions or workload is not Workload.TRAIN
+        for precision in _precisions(spec, workload)
     )
+
+
+def _precisions(spec: BenchSpec, workload: Workload) -> tuple[Arithmetic, ...]:
+    if workload is not Workload.TRAIN:
+        return (Arithmetic.FP32,)
+    return tuple(each for each in Arithmetic if each in spec.precisions)
 
 
 def check_spec(spec: BenchSpec) -> None:

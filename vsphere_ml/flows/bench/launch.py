@@ -6,7 +6,7 @@ import secrets
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from vsphere_ml.bench.launch import programs, remote_job, transports
 from vsphere_ml.bench.launch.events import ProcessesEnded, ProcessesLeft
@@ -103,7 +103,7 @@ def run_launch(
 
     The wire is measured before the first rank starts.
     """
-    attempt = _Attempt(session, _job(session, spec, planned), planned.launch, _now(), measurements.clean)
+    attempt = _Attempt(session, _job(session, spec, planned), planned.launch, timestamp(), measurements.clean)
     try:
         attempt.job = _prepare_job(session, attempt.job)
         attempt.record(VSML_ENDED)
@@ -179,7 +179,7 @@ def _measure_copies(session: BenchSession, job: Job) -> MeasuredLinks:
 def refused_run(session: BenchSession, spec: BenchSpec, planned: PlannedLaunch, error: VsmlError) -> Run:
     """Return the record of a launch that was not begun."""
     return evidence.refused_run(
-        _launch_context(session, _job(session, spec, planned), planned.launch, _now(), None), error
+        _launch_context(session, _job(session, spec, planned), planned.launch, timestamp(), None), error
     )
 
 
@@ -233,18 +233,37 @@ def _surveyed_nodes(session: BenchSession, job: Job) -> tuple[Surveyed, ...]:
 
 
 def _launch_context(session: BenchSession, job: Job, launch: int, began: str, clean: Proof | None) -> LaunchContext:
+    return replace(make_launch_context(session, job, launch, began, _surveyed_nodes(session, job)), clean=clean)
+
+
+class LaunchSession(Protocol):
+    """What is known of a cluster before anything runs, whether ranks run in guests or in pods."""
+
+    @property
+    def spec(self) -> ClusterSpec: ...
+    @property
+    def settings(self) -> LaunchSettings: ...
+    @property
+    def cluster(self) -> Cluster: ...
+    @property
+    def machines(self) -> Mapping[str, Machine]: ...
+
+
+def make_launch_context(
+    session: LaunchSession, job: Job, launch: int, began: str, surveyed: tuple[Surveyed, ...]
+) -> LaunchContext:
+    """Return the context of a launch that began then and ends now."""
     return LaunchContext(
         job=job,
         launch=launch,
         started=began,
-        ended=_now(),
+        ended=timestamp(),
         cluster=session.cluster,
         lab=session.spec.vcenter.lab is not None,
         machines=session.machines,
-        surveyed=_surveyed_nodes(session, job),
+        surveyed=surveyed,
         origin=session.settings.origin,
         priority=session.spec.roce.priority,
-        clean=clean,
     )
 
 
@@ -382,5 +401,6 @@ def in_each(guests: Guests, places: Sequence[GuestPlace], work: Callable[[Shell]
     return done
 
 
-def _now() -> str:
+def timestamp() -> str:
+    """Return the time now as records have it: UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -94,7 +94,7 @@ class Benchmark(SeriesRequest):
 
 
 def bench(asked: Benchmark, open_session: Callable[[Benchmark], BenchSession] | None = None) -> Benchmarked:
-    """Make every launch of the wish that the record in the folder lacks, and return all of them.
+    """Make every launch that was asked for and is not in the record yet, and return all of them.
 
     A launch that fails is recorded as such and does not keep the others back. Raises what stands in the way of all.
     """

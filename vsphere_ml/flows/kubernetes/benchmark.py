@@ -34,7 +34,7 @@ class PodBenchmark(SeriesRequest):
 
 
 def bench_in_pods(asked: PodBenchmark) -> Benchmarked:
-    """Make every launch of the wish that the record in the folder lacks, and return all of them.
+    """Make every launch that was asked for and is not in the record yet, and return all of them.
 
     NotPossible `kubernetes.no-operator` where the cluster has no MPIJobs.
     """

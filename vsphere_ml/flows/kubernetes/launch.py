@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import secrets
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import programs
@@ -18,13 +17,14 @@ from vsphere_ml.bench.model.job import FOLDER, Job
 from vsphere_ml.bench.model.record import Workload
 from vsphere_ml.bench.probe import survey
 from vsphere_ml.bench.proof import evidence
-from vsphere_ml.bench.proof.launch_context import LaunchContext, MeasuredLinks
+from vsphere_ml.bench.proof.launch_context import MeasuredLinks
 from vsphere_ml.bench.records import store
 from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import BenchError, NotPossible, VsmlError
 from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.guest import Peer
 from vsphere_ml.core.ports.kubernetes import ObjectRef
+from vsphere_ml.flows.bench.launch import make_launch_context, timestamp
 from vsphere_ml.flows.kubernetes.job_watch import JobWatch
 from vsphere_ml.kubernetes.bench_job import (
     CLUSTER_LABEL,
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.record import Cluster, Configuration, Run
     from vsphere_ml.bench.model.transports import Transport
     from vsphere_ml.bench.probe.machines import Machine
+    from vsphere_ml.bench.proof.launch_context import LaunchContext
     from vsphere_ml.core.model.spec import ClusterSpec, NodeSpec
     from vsphere_ml.core.ports.kubernetes import ApiObject, KubernetesApi
     from vsphere_ml.core.ports.vcenter import Clock
@@ -121,7 +122,7 @@ class PodLaunches:
 
     def refuse(self, planned: PlannedLaunch, error: VsmlError) -> Run:
         job = _make_job(self.session, self.spec, planned.configuration)
-        return evidence.refused_run(_context(self.session, job, planned.launch, _now()), error)
+        return evidence.refused_run(_context(self.session, job, planned.launch, timestamp()), error)
 
     def measure_links(self, _asked: Configuration, _calibrated: Calibrated) -> MeasuredLinks:
         """Nothing but jobs runs in pods."""
@@ -138,7 +139,7 @@ def _run_launch(
     session: PodSession, spec: BenchSpec, planned: PlannedLaunch, measurements: SideMeasurements
 ) -> tuple[Run, VsmlError | None]:
     """Return the record of a launch, and what makes it worthless."""
-    job, began = _with_program(session, _make_job(session, spec, planned.configuration)), _now()
+    job, began = _with_program(session, _make_job(session, spec, planned.configuration)), timestamp()
     context = _context(session, job, planned.launch, began)
     store.write(evidence.cut(context, _VSML_ENDED), session.folder)
     left = ""
@@ -153,7 +154,7 @@ def _run_launch(
         context = replace(context, measured=measurements.measured())
         run = evidence.run(context, logs, log.printed)
     except VsmlError as error:
-        return _with_left(session, evidence.failed_run(replace(context, ended=_now()), error), left), error
+        return _with_left(session, evidence.failed_run(replace(context, ended=timestamp()), error), left), error
     return _with_left(session, run, left), evidence.invalid_reason(run)
 
 
@@ -248,7 +249,7 @@ def _read_pods(context: LaunchContext, pods: JobPods) -> tuple[LaunchContext, Se
     job = replace(context.job, nodes=_peers(context.job, pods.workers))
     node_of = dict(zip(log.answers, (each.name for each in job.nodes), strict=False))
     surveyed = tuple(survey.read(node_of[host], seen) for host, seen in log.answers.items() if host in node_of)
-    context = replace(context, job=job, ended=_now(), surveyed=surveyed or context.surveyed)
+    context = replace(context, job=job, ended=timestamp(), surveyed=surveyed or context.surveyed)
     if log.status != 0:
         status = _exit_status(pods.launcher) if log.status is None else log.status
         raise evidence.ended_badly(job, status, log.printed)
@@ -276,19 +277,4 @@ def _exit_status(launcher: ApiObject) -> int:
 
 
 def _context(session: PodSession, job: Job, launch: int, began: str) -> LaunchContext:
-    return LaunchContext(
-        job=job,
-        launch=launch,
-        started=began,
-        ended=_now(),
-        cluster=session.cluster,
-        lab=session.spec.vcenter.lab is not None,
-        machines=session.machines,
-        surveyed=(survey.Surveyed(node=job.nodes[0].name, runtime=True),),
-        origin=session.settings.origin,
-        priority=session.spec.roce.priority,
-    )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return make_launch_context(session, job, launch, began, (survey.Surveyed(node=job.nodes[0].name, runtime=True),))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import yaml
 
+from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.errors import ConfigError, NotPossible
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "~/.kube/config"
 _LISTS = ("clusters", "contexts", "users")
+_LARGEST = 1 << 20  # bytes
 _FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 
 
@@ -59,17 +61,29 @@ def read_kubeconfig() -> dict[str, Any]:
 def _read_file(path: Path) -> dict[str, Any]:
     """Return a file's content, with the files that it names by their full paths."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.safe_load(read_bytes(path, _LARGEST).decode())
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise _no_kubeconfig(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
-    if not isinstance(content, dict):
+    if not _is_kubeconfig(content):
         raise _no_kubeconfig(f"{path} is no kubeconfig")
     for each in (*(content.get("clusters") or ()), *(content.get("users") or ())):
         body = each.get("cluster") or each.get("user") or {}
         for name in _FILES:
-            if body.get(name):
+            if isinstance(body.get(name), str):
                 body[name] = str(path.parent / body[name])
     return content
+
+
+def _is_kubeconfig(content: object) -> TypeGuard[dict[str, Any]]:
+    """Return whether there are lists of named clusters, contexts and users, as far as there are any."""
+    if not isinstance(content, dict):
+        return False
+    lists = {name: content.get(name) or [] for name in _LISTS}
+    return all(
+        isinstance(each, dict) and isinstance(each.get("name"), str) and isinstance(each.get(name[:-1], {}), dict)
+        for name, found in lists.items()
+        for each in (found if isinstance(found, list) else [None])
+    )
 
 
 def _merge(merged: dict[str, Any], more: dict[str, Any]) -> None:

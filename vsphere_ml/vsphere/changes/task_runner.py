@@ -220,7 +220,7 @@ class TaskRunner:
 
     def _ask_for_progress(self) -> None:
         tasks = [run.awaited.object for run in self._by_object.values() if run.awaited and run.awaited.kind is vim.Task]
-        with suppress(VsmlError, vmodl.MethodFault):  # what is wrong with a task is told by the wait for it
+        with suppress(VsmlError, vmodl.MethodFault):  # the wait for a task reports what is wrong with it
             for found, props in collect_objects(self._session, tasks, {vim.Task: ["info.progress"]}):
                 if (run := self._by_object.get(reference(found))) is not None:
                     run.seen.update(props)
@@ -334,7 +334,7 @@ class TaskRunner:
 
 
 def _take_last(steps: Generator[Awaited, Any, None]) -> None:
-    # Nobody is told of a failure here: what was put off is such that the next look finds it lacking.
+    # A failure is not reported: the next look finds that what was put off is missing.
     with suppress(StopIteration, VsmlError, vmodl.MethodFault):
         next(steps)
 

@@ -30,7 +30,7 @@ def _mpirun(job: Job) -> tuple[str, ...]:
 
 
 def variables(job: Job) -> dict[str, str]:
-    """Return what mpirun is told by both families' names, beside what the operator and the job's manifest tell it."""
+    """Return mpirun's variables by both families' names, beside those of the operator and the job's manifest."""
     interfaces = {"OMPI_MCA_oob_tcp_if_include": job.interface, "PRTE_MCA_prte_if_include": job.interface}
     root = {f"{family}_ALLOW_RUN_AS_ROOT{confirm}": "1" for family in ("OMPI", "PRTE") for confirm in ("", "_CONFIRM")}
     return interfaces | root
