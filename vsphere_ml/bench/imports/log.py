@@ -18,7 +18,7 @@ from vsphere_ml.core import json_text
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 LARGEST_TEXT = 64 << 20  # bytes of memory for lines that are not NCCL's
 LARGEST_NCCL = 32 << 20  # and for those that are
@@ -47,6 +47,14 @@ class Log:
     document: Any = None  # of a file that is JSON
 
 
+def _unwrap(line: str) -> Sequence[str]:
+    """Return the lines that one line holds as JSON, with prefixes before it or without; itself where it holds none."""
+    if not line.rstrip().endswith("}"):  # nearly all: they are not searched for prefixes twice
+        return (line,)
+    text = find_wrapped_text(line) or find_wrapped_text(strip_prefixes(line).strip())
+    return (line,) if text is None else _BREAK.split(text)
+
+
 @dataclass(slots=True)
 class _Excerpt:
     """The lines kept so far, and what they weigh."""
@@ -63,8 +71,7 @@ class _Excerpt:
         self.count += 1
         self.numbered = self.numbered and line.startswith(f"{self.count}:")  # grep -n
         line = line.removeprefix(f"{self.count}:") if self.numbered else line
-        text = find_wrapped_text(line) or find_wrapped_text(strip_prefixes(line).strip())
-        for each in (line,) if text is None else _BREAK.split(text):
+        for each in _unwrap(line):
             self._add_line(each)
 
     def _add_line(self, line: str) -> None:

@@ -34,7 +34,7 @@ def run(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: BenchOpt
     if given.matrix.within is RunIn.KUBERNETES:
         values = site_values(given.pods, spec)
         with open_pod_benchmark(
-            terminal, spec, asked, settings, folder=folder, values=values, context=given.pods.context
+            terminal, spec, asked, settings, folder=folder, values=values, context=given.pods.context or ""
         ) as pods:
             return view.answer(bench_in_pods(pods))
     with open_benchmark(terminal, spec, asked, settings, folder=folder, only=only or ()) as benchmark:

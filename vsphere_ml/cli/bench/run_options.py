@@ -284,7 +284,9 @@ class PodOptions:
     namespace: Annotated[
         str | None, typer.Option(metavar="NAME", help="Namespace of the jobs.", show_default="the cluster's name")
     ] = None
-    context: Annotated[str, typer.Option(metavar="NAME", help="Context of the kubeconfig to use.")] = ""
+    context: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Context of the kubeconfig instead of its current one.")
+    ] = None
     rdma_resource: Annotated[
         str, typer.Option(metavar="rdma/NAME|nvidia.com/NAME", help="Resource by which pods ask for a NIC.")
     ] = "rdma/rdma_shared_device_a"
