@@ -57,6 +57,10 @@ def _answer_error(what: str, found: Any) -> VSphereError:
     return unexpected_answer(f"vCenter gives {what}", reference(found))
 
 
+def _foreign_error(found: Any) -> VSphereError:
+    return _answer_error(f"the {type_name(found)} `{reference(found)}`, which was not asked for", found)
+
+
 Row = tuple[Any, Properties]
 
 
@@ -77,11 +81,16 @@ def collect_objects(
 ) -> Iterator[Row]:
     """Yield these objects, with their properties that are set. Objects that are gone meanwhile are left out.
 
-    They are read so many at once: an answer is bounded in time and size.
+    They are read so many at once: an answer is bounded in time and size. VSphereError `vcenter.unexpected-output` for
+    an object that is none of them.
     """
     starts = [_P.ObjectSpec(obj=each, skip=False) for each in objects]
+    asked = {reference(each.obj) for each in starts}
     for begin in range(0, len(starts), page):
-        yield from _pages(session, starts[begin : begin + page], wanted)
+        for found, props in _pages(session, starts[begin : begin + page], wanted):
+            if reference(found) not in asked:
+                raise _foreign_error(found)
+            yield found, props
 
 
 @contextmanager
@@ -105,9 +114,7 @@ def _pages(session: Session, starts: list[Any], wanted: Mapping[Any, Iterable[st
     while page is not None:
         for found in page.objects:
             if not isinstance(found.obj, tuple(wanted)):
-                raise _answer_error(
-                    f"the {type_name(found.obj)} `{reference(found.obj)}`, which was not asked for", found.obj
-                )
+                raise _foreign_error(found.obj)
             yield found.obj, Properties(found)
         page = collector.ContinueRetrievePropertiesEx(page.token) if page.token else None
 

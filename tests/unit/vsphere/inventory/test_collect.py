@@ -53,6 +53,17 @@ def test_an_object_that_is_gone_is_left_out() -> None:
     ]
 
 
+def test_an_object_that_nobody_asked_for_is_an_unexpected_answer() -> None:
+    stub = Stub()
+    other = vim.VirtualMachine("vm-2", stub)
+    found = vmodl.query.PropertyCollector.ObjectContent(obj=other, propSet=[])
+    result = vmodl.query.PropertyCollector.RetrieveResult(objects=[found])
+    stub.answer("RetrievePropertiesEx", lambda *_: result)
+    with pytest.raises(VSphereError) as caught:
+        list(collect_objects(session(stub), [vim.VirtualMachine("vm-1", stub)], {vim.VirtualMachine: ["name"]}))
+    assert (caught.value.code, caught.value.target) == ("vcenter.unexpected-output", "vm-2")
+
+
 @pytest.mark.parametrize(("path", "value"), [("config.hardware.memoryMB", "many"), ("name", 7), ("parent", "vm")])
 def test_a_property_of_another_type_is_named_with_its_object(path: str, value: object) -> None:
     stub = Stub()
