@@ -87,6 +87,17 @@ def test_a_playbook_converges_and_then_lacks_nothing(guest: Guest, shell: SshShe
     assert check(wanted, shell, FACTS).pending == ()
 
 
+def test_a_container_has_its_volumes_once_docker_run_returns(shell: SshShell) -> None:
+    volumes = " ".join(f"--volume=/var/tmp/from-{each}:/mnt/to-{each}" for each in range(40))
+    run = f"docker run -d --name=many {volumes} nvcr.io/nvidia/tensorflow:23.05-tf2-py3 sleep 60"
+    asked = {
+        "begun": f"{run} && docker exec many mountpoint /mnt/to-39",
+        "again": "docker restart many && docker exec many mountpoint /mnt/to-39; docker rm -f many",
+    }
+    answers = shell.ask(asked)
+    assert [answers[each].out.count("is a mountpoint") for each in asked] == [1, 1]
+
+
 def test_it_is_all_there_after_a_reboot(guest: Guest, shell: SshShell) -> None:
     shell.reboot(30.0)
     for name in ("base", "roce", "driver", "monitoring"):
