@@ -30,6 +30,7 @@ from vsphere_ml.cli.guests import configure, ssh, ssh_config, verify
 from vsphere_ml.cli.guests import run as run_command
 from vsphere_ml.cli.jobs.app import app as job
 from vsphere_ml.cli.kubernetes import export as k8s_export
+from vsphere_ml.cli.kubernetes import image as k8s_image
 from vsphere_ml.cli.kubernetes import lint as k8s
 from vsphere_ml.cli.lab import lab, lab_hosts
 from vsphere_ml.cli.options import callback
@@ -94,7 +95,8 @@ app.command(rich_help_panel=BENCHMARK, short_help="script to Horovod")(port.port
 app.add_typer(imports.app, name="import", rich_help_panel=EXCHANGE, short_help="other tools' files")
 export.app.command()(k8s_export.kubernetes)
 app.add_typer(export.app, name="export", rich_help_panel=EXCHANGE, short_help="for other tools")
-app.add_typer(k8s.app, name="k8s", rich_help_panel=EXCHANGE, short_help="check an MPIJob")
+k8s.app.command()(k8s_image.image)
+app.add_typer(k8s.app, name="k8s", rich_help_panel=EXCHANGE, short_help="jobs and images")
 lab.app.command()(lab_hosts.hosts)
 lab.app.command()(lab_hosts.host)
 app.add_typer(lab.app, name="lab", rich_help_panel=LAB, short_help="a vCenter to try it")

@@ -39,14 +39,15 @@ def find_problems(pods: Iterable[ApiObject], events: Iterable[ApiObject], job: s
         if each.get("type") == "Warning" and each.get("reason") in _REFUSALS and _belongs(target, job):
             yield JobProblem(target=target, why=f"{each['reason']}: {each.get('message', '')}", final=True)
     for pod in pods:
-        yield from _problems_of_pod(pod)
+        yield from find_pod_problems(pod)
 
 
 def _belongs(name: str, job: str) -> bool:
     return name == job or name.startswith(f"{job}-")
 
 
-def _problems_of_pod(pod: ApiObject) -> Iterator[JobProblem]:
+def find_pod_problems(pod: ApiObject) -> Iterator[JobProblem]:
+    """Yield what keeps a pod from running, or made it fail."""
     name, status = str(pod["metadata"]["name"]), pod.get("status", {})
     for container in (*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())):
         waiting = container.get("state", {}).get("waiting") or {}

@@ -171,7 +171,8 @@ def _write_files(folder: Path, files: Sequence[ExportedFile]) -> None:
     """Write the files; those that an export made before are replaced, others are left alone, and an error."""
     from vsphere_ml.cli.bench.files import replace
     from vsphere_ml.cli.kubernetes.export_folder import prepare_folder
+    from vsphere_ml.kubernetes.export.documents import MADE_BY
 
-    prepare_folder(folder, files)
+    prepare_folder(folder, [each.name for each in files], MADE_BY)
     for each in files:
         replace(folder / each.name, each.text.encode())

@@ -1,4 +1,4 @@
-"""The folder of an export: made where it is missing, and nobody else's file in it is written over."""
+"""The folder that a command writes: made where it is missing, and nobody else's file in it is written over."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.cli.bench.files import text
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.kubernetes.export.documents import MADE_BY
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
     from pathlib import Path
 
-    from vsphere_ml.kubernetes.export.documents import ExportedFile
 
-
-def prepare_folder(folder: Path, files: Sequence[ExportedFile]) -> None:
-    """Make the folder; ConfigError `config.exists` when a file of these names is there that no export made."""
+def prepare_folder(folder: Path, names: Iterable[str], made_by: str) -> None:
+    """Make the folder; ConfigError `config.exists` when a file of these names is there without this mark of ours."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -26,11 +23,11 @@ def prepare_folder(folder: Path, files: Sequence[ExportedFile]) -> None:
             target=str(folder),
             hint="name a folder that you may write to",
         ) from error
-    for each in files:
-        if (folder / each.name).exists() and MADE_BY not in text(folder / each.name):
+    for name in names:
+        if (folder / name).exists() and made_by not in text(folder / name):
             raise ConfigError(
-                f"{folder / each.name} is there already, and not of an export",
+                f"{folder / name} is there already, and not made by this command",
                 code="config.exists",
-                target=str(folder / each.name),
+                target=str(folder / name),
                 hint="name another folder with --into",
             )

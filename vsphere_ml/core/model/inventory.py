@@ -318,6 +318,7 @@ class Vm:
     cpus: int
     cluster_mark: str | None  # our ownership mark, from the custom attribute
     node_mark: str | None  # which node it is, from its extra config
+    uuid: str = ""  # of its BIOS, in lower case; Kubernetes knows its nodes by it
     connection: str = "connected"
     agent: bool = False  # vCenter's own, such as vCLS
     guest_ip: str | None = None

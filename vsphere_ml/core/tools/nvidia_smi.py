@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 QUERY = "nvidia-smi --query-gpu=pci.bus_id,mig.mode.current,mig.mode.pending --format=csv,noheader"
 TOPOLOGY = "nvidia-smi topo -m"
+LIST = "nvidia-smi -L"
 ON, OFF = "Enabled", "Disabled"
 _FIELDS = 3
 _DOMAIN = 4  # digits that vSphere gives a PCI domain; nvidia-smi gives it eight

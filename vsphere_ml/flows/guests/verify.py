@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from vsphere_ml.guest.facts.verify import Evidence
 
 
+_HINT = (
+    "`vsml configure` provides what its playbooks say, and `vsml enable-ats` ATS; "
+    "`vsml verify -v` has the command that shows each fact again"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
     """What was seen of each node, and the nodes that could not be asked. `strict`: only `ok` will do."""
@@ -29,6 +35,7 @@ class Verified:
     evidence: tuple[Evidence, ...]
     errors: Mapping[str, VsmlError]
     strict: bool = False
+    hint: str = _HINT  # where it is a failure
 
     @property
     def failing(self) -> tuple[Evidence, ...]:
@@ -45,8 +52,7 @@ class Verified:
             f"nodes that could not be asked: {len(self.errors)}",
             code="guest.not-verified",
             target=self.cluster,
-            hint="`vsml configure` provides what its playbooks say, and `vsml enable-ats` ATS; "
-            "`vsml verify -v` has the command that shows each fact again",
+            hint=self.hint,
             details=(
                 *(f"{each.target}: {each.fact}: {each.message}" for each in self.failing),
                 *(error.message for error in self.errors.values()),

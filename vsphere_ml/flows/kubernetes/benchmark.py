@@ -15,14 +15,14 @@ from vsphere_ml.flows.cluster.saved import digest
 from vsphere_ml.flows.kubernetes.launch import PodLaunches, PodSession
 from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.flows.site.read_site import read_site
+from vsphere_ml.kubernetes.cluster.node_vms import find_vms
+from vsphere_ml.kubernetes.cluster.operators import JOBS
 from vsphere_ml.kubernetes.export.node_pools import make_pools
 
 if TYPE_CHECKING:
     from vsphere_ml.core.ports.kubernetes import KubernetesApi
     from vsphere_ml.flows.bench.series import Benchmarked
     from vsphere_ml.kubernetes.export.site_values import SiteValues
-
-JOBS = "mpijobs.kubeflow.org"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,6 @@ def _open_session(asked: PodBenchmark) -> PodSession:
             hint="kubectl apply --server-side -f https://raw.githubusercontent.com/kubeflow/mpi-operator/v0.8.2/"
             "deploy/v2beta1/mpi-operator.yaml",
         )
-    nodes = [str(each["metadata"]["name"]) for each in asked.api.list("Node")]
     site = read_site(RunContext(asked.spec, asked.vcenter, asked.notify, asked.clock), why="first", devices=False)
     tools = asked.settings.tools
     return PodSession(
@@ -68,8 +67,7 @@ def _open_session(asked: PodBenchmark) -> PodSession:
         pools=make_pools(asked.spec, asked.values, None),
         values=asked.values,
         cluster=Cluster(name=asked.spec.name, vcenter=site.about, plan_digest=digest(asked.spec)),
-        # A node of a Cluster API cluster is called like its VM.
-        machines=machines(site, {vm.name: vm for vm in site.vms if vm.name in nodes}),
+        machines=machines(site, find_vms(asked.api.list("Node"), site.vms)),
         runtime=Runtime(python=tools.python, mpirun=tools.mpirun or "mpirun", within=tools.within),
         folder=asked.folder,
     )

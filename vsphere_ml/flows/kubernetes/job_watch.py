@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.errors import BenchError, NotPossible
+from vsphere_ml.core.errors import BenchError
 from vsphere_ml.core.ports.kubernetes import ObjectRef
+from vsphere_ml.flows.kubernetes.pods import poll_until, remove_all
 from vsphere_ml.kubernetes.job_state import JOB_LABEL, find_problems, is_launcher, is_over
 
 if TYPE_CHECKING:
@@ -15,11 +16,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ports.kubernetes import ApiObject, KubernetesApi
     from vsphere_ml.core.ports.vcenter import Clock
 
-PAUSE_S = 1.0  # between two looks
 SCHEDULE_S = 60.0  # for pods that no node has room for: another job may just be ending
-SILENCE_S = 120.0  # of an API server that answered before
-UNREACHABLE = "kubernetes.unreachable"
-GONE_S = 90.0  # for a job's pods to be gone: their grace period is 30 s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,18 +45,10 @@ class JobWatch:
         BenchError `kubernetes.job-stuck` as soon as something is seen that no waiting helps, with what was said of it;
         `bench.timeout` when it outlives its limit.
         """
-        began = seen = self.clock.now()
-        while True:
-            try:
-                if (ended := self._read_pods(self.clock.now() - began)) is not None:
-                    return ended
-                seen = self.clock.now()
-            except NotPossible as error:  # a job goes on while the API server restarts
-                if error.code != UNREACHABLE or self.clock.now() - seen > SILENCE_S:
-                    raise
-            if self.clock.now() - began > self.limit_s:
-                raise self._overdue()
-            self.clock.sleep(PAUSE_S)
+        ended = poll_until(self.clock, self._read_pods, self.limit_s)
+        if ended is None:
+            raise self._overdue()
+        return ended
 
     def _read_pods(self, elapsed_s: float) -> JobPods | None:
         """Return the pods when the launcher has ended; raise what no waiting helps."""
@@ -104,24 +93,8 @@ class JobWatch:
 
     def remove(self, *more: ObjectRef) -> str:
         """Take the job away, and wait until no pod of it is left; return why some are, if so."""
-        deadline = self.clock.now() + GONE_S
-        while True:
-            try:
-                why = self._delete(*more)
-            except NotPossible as error:
-                why = error.message
-            if not why or self.clock.now() > deadline:
-                return why
-            self.clock.sleep(PAUSE_S)
-
-    def _delete(self, *more: ObjectRef) -> str:
-        for ref in (ObjectRef("MPIJob", self.namespace, self.name), *more):
-            self.api.delete(ref)
-        left = self._pods_left()
-        return f"{', '.join(left)} still there {GONE_S:g} s after the job was deleted" if left else ""
-
-    def _pods_left(self) -> list[str]:
-        return [each["metadata"]["name"] for each in self.api.list("Pod", self.namespace, {JOB_LABEL: self.name})]
+        refs = (ObjectRef("MPIJob", self.namespace, self.name), *more)
+        return remove_all(self.api, self.clock, refs, {JOB_LABEL: self.name})
 
 
 def _index_of_worker(pod: ApiObject) -> int:

@@ -37,7 +37,9 @@ class Evidence(Diagnostic):
 
 
 @dataclass(frozen=True, slots=True)
-class _Fact:
+class Fact:
+    """What is asked, how, and who judges the answer."""
+
     name: str
     command: str
     judge: Callable[[CommandAnswer, GuestFacts], Judgement]
@@ -47,10 +49,11 @@ def verify(probe: Probe, facts: GuestFacts, wanted: Wanted) -> tuple[Evidence, .
     """Return what was seen of every fact that concerns the node, in one round trip and without a change."""
     asked = tuple(_facts_to_read(facts, wanted))
     seen = probe.ask({fact.name: fact.command for fact in asked})
-    return tuple(_evidence(fact, seen[fact.name], facts) for fact in asked)
+    return tuple(make_evidence(fact, seen[fact.name], facts) for fact in asked)
 
 
-def _evidence(fact: _Fact, answer: CommandAnswer, facts: GuestFacts) -> Evidence:
+def make_evidence(fact: Fact, answer: CommandAnswer, facts: GuestFacts) -> Evidence:
+    """Return what an answer means."""
     severity, evidence = fact.judge(answer, facts)
     return Evidence(
         target=facts.name,
@@ -62,41 +65,41 @@ def _evidence(fact: _Fact, answer: CommandAnswer, facts: GuestFacts) -> Evidence
     )
 
 
-def _facts_to_read(facts: GuestFacts, wanted: Wanted) -> Iterator[_Fact]:
+def _facts_to_read(facts: GuestFacts, wanted: Wanted) -> Iterator[Fact]:
     if facts.gpus:
         yield from _OF_GPUS
     if facts.gpus and facts.profile:
         yield from _OF_VGPUS
     if facts.linked:
-        yield _Fact("NVLink", nvidia_smi.TOPOLOGY, judge.nvlink)
+        yield Fact("NVLink", nvidia_smi.TOPOLOGY, judge.nvlink)
     if facts.gpus and facts.nic.spec.exists:
         yield from _OF_BOTH
     if facts.nic.spec.exists:
         if not facts.nic.spec.paravirtual:  # no PCI function of a NIC is in the guest
-            yield _Fact("ATS", "lspci -d 15b3: -vvv | grep ATSCtl", judge.ats)
-        yield _Fact("RDMA device", "ibv_devinfo", partial(judge.rdma_device, mtu=wanted.roce.mtu))
+            yield Fact("ATS", "lspci -d 15b3: -vvv | grep ATSCtl", judge.ats)
+        yield Fact("RDMA device", "ibv_devinfo", partial(judge.rdma_device, mtu=wanted.roce.mtu))
         for nic in rdma.each(facts):
             name = "RoCE interface" + (f" {nic.roce_number}" if nic.roce_number > 1 else "")
             judged = partial(judge.roce_interface, roce=wanted.roce, nic=nic)
-            yield _Fact(name, rdma.addresses(nic), judged)
-        yield _Fact("RoCE GID", rdma.gids(facts), judge.gid)
+            yield Fact(name, rdma.addresses(nic), judged)
+        yield Fact("RoCE GID", rdma.gids(facts), judge.gid)
     user = wanted.mesh.user
-    yield _Fact("locked memory", f"su - {q(user)} -c 'ulimit -l'", judge.memlock)
-    yield _Fact("time", "timedatectl show -p NTPSynchronized --value; date -u +%FT%TZ", judge.time)
-    yield _Fact("SSH mesh", _everywhere(f"runuser -u {q(user)} -- ssh", wanted.mesh.port, facts), judge.mesh)
+    yield Fact("locked memory", f"su - {q(user)} -c 'ulimit -l'", judge.memlock)
+    yield Fact("time", "timedatectl show -p NTPSynchronized --value; date -u +%FT%TZ", judge.time)
+    yield Fact("SSH mesh", _everywhere(f"runuser -u {q(user)} -- ssh", wanted.mesh.port, facts), judge.mesh)
     for dataset in wanted.datasets:
         where = f"findmnt -n -o FSTYPE,SOURCE --target {q(dataset.path)}"
         judged = partial(judge.dataset, dataset=dataset)
-        yield _Fact(dataset.title, f"{where}; {dataset.question}", judged)
+        yield Fact(dataset.title, f"{where}; {dataset.question}", judged)
     if wanted.container:
         yield from _of_container(wanted.container, facts)
 
 
-def _of_container(container: ContainerSshd, facts: GuestFacts) -> Iterator[_Fact]:
+def _of_container(container: ContainerSshd, facts: GuestFacts) -> Iterator[Fact]:
     if facts.gpus:
-        yield _Fact("GPU in the container", command_in_container("nvidia-smi -L"), judge.container)
+        yield Fact("GPU in the container", command_in_container(nvidia_smi.LIST), judge.container)
     if container.port:
-        yield _Fact(
+        yield Fact(
             "SSH mesh of containers", command_in_container(_everywhere("ssh", container.port, facts)), judge.mesh
         )
 
@@ -117,15 +120,15 @@ NAMES = _query("name")
 ECC = _query("ecc.mode.current", "ecc.errors.uncorrected.volatile.total")
 CLOCKS = _query("clocks.current.sm", "clocks.max.sm")
 _OF_GPUS = (
-    _Fact("GPUs and profile", NAMES, judge.gpus),
-    _Fact("ECC", ECC, judge.ecc),
-    _Fact("GPU clocks", CLOCKS, judge.clocks),
+    Fact("GPUs and profile", NAMES, judge.gpus),
+    Fact("ECC", ECC, judge.ecc),
+    Fact("GPU clocks", CLOCKS, judge.clocks),
 )
 _OF_VGPUS = (  # a GPU that is handed through whole has no part in the host's vGPU manager, and no vGPU licence
-    _Fact("driver branch", driver.VERSION, judge.branch),
-    _Fact("licence", licence.STATE, judge.licence),
+    Fact("driver branch", driver.VERSION, judge.branch),
+    Fact("licence", licence.STATE, judge.licence),
 )
 _OF_BOTH = (
-    _Fact("GPU and NIC distance", nvidia_smi.TOPOLOGY, judge.distance),
-    _Fact("GPUDirect RDMA", "uname -r; modinfo -F license nvidia; lsmod | grep '^nvidia_peermem '", judge.gpudirect),
+    Fact("GPU and NIC distance", nvidia_smi.TOPOLOGY, judge.distance),
+    Fact("GPUDirect RDMA", "uname -r; modinfo -F license nvidia; lsmod | grep '^nvidia_peermem '", judge.gpudirect),
 )

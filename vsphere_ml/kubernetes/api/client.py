@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 from lightkube import ApiError, Client, codecs
-from lightkube.generic_resource import create_namespaced_resource
+from lightkube.generic_resource import create_global_resource, create_namespaced_resource
 from lightkube.resources.apiextensions_v1 import CustomResourceDefinition
 from lightkube.resources.apps_v1 import Deployment
+from lightkube.resources.coordination_v1 import Lease
 from lightkube.resources.core_v1 import ConfigMap, Event, Namespace, Node, Pod
 from lightkube.types import CascadeType
 
@@ -23,16 +24,19 @@ if TYPE_CHECKING:
 FIELD_MANAGER = "vsml"
 NOT_FOUND = 404
 _RESOURCES: Mapping[str, Any] = {
+    "ClusterPolicy": create_global_resource("nvidia.com", "v1", "ClusterPolicy", "clusterpolicies"),
     "ConfigMap": ConfigMap,
     "CustomResourceDefinition": CustomResourceDefinition,
     "Deployment": Deployment,
     "Event": Event,
+    "Lease": Lease,
     "MPIJob": create_namespaced_resource("kubeflow.org", "v2beta1", "MPIJob", "mpijobs"),
     "Namespace": Namespace,
+    "NicClusterPolicy": create_global_resource("mellanox.com", "v1alpha1", "NicClusterPolicy", "nicclusterpolicies"),
     "Node": Node,
     "Pod": Pod,
 }
-_WITHOUT_NAMESPACE = frozenset({"CustomResourceDefinition", "Namespace", "Node"})
+_WITHOUT_NAMESPACE = frozenset({"ClusterPolicy", "CustomResourceDefinition", "Namespace", "NicClusterPolicy", "Node"})
 
 
 class LightkubeApi:

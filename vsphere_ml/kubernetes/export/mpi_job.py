@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 HOST_FILE = "/etc/mpi/hostfile"
 _SCRIPT = 'echo "rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE on $(hostname)"; nvidia-smi -L'
-_NO_SIDECAR = {"sidecar.istio.io/inject": "false"}  # its proxy takes MPI's connections
+NO_SIDECAR = {"sidecar.istio.io/inject": "false"}  # its proxy takes MPI's connections
 _JOB_LABEL = "training.kubeflow.org/job-name"
 
 
@@ -59,7 +59,7 @@ def _make_launcher(values: SiteValues, ranks: int, slots: int, traffic_class: in
         "command": [*command, "sh", "-c", _SCRIPT],
         "env": [{"name": name, "value": value} for name, value in _prte_variables(slots).items()],
     }
-    template = {"metadata": {"annotations": _NO_SIDECAR}, "spec": {"containers": [container]}}
+    template = {"metadata": {"annotations": NO_SIDECAR}, "spec": {"containers": [container]}}
     return {"replicas": 1, "restartPolicy": "Never", "template": template}
 
 
@@ -89,7 +89,7 @@ def _make_worker(values: SiteValues, workers: int, slots: int, nics: int) -> dic
         **({"securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}} if rdma else {}),
         "volumeMounts": [{"name": "shared-memory", "mountPath": "/dev/shm"}],  # noqa: S108 - a pod's
     }
-    annotations = {**_NO_SIDECAR, **({"k8s.v1.cni.cncf.io/networks": networks} if rdma else {})}
+    annotations = {**NO_SIDECAR, **({"k8s.v1.cni.cncf.io/networks": networks} if rdma else {})}
     spec = {
         "affinity": _one_a_node(values),
         "containers": [container],

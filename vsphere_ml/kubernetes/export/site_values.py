@@ -145,6 +145,11 @@ def _is_job_name(text: str) -> bool:
     return is_label(text) and len(text) <= _LONGEST_NAME
 
 
+def is_image(text: str) -> bool:
+    """Return whether it is the name of a container image, with its registry or repository."""
+    return _IMAGE.fullmatch(text) is not None
+
+
 def _is_range(text: str) -> bool:
     try:
         return ipaddress.ip_network(text).num_addresses > 1
@@ -177,5 +182,5 @@ _RULES: Mapping[str, tuple[Callable[[str], bool], str]] = {
     "rdma_resource": (_matches(_RESOURCE), "rdma/rdma_shared_device_a"),
     "rdma_network": (_matches(_SUBDOMAIN), "roce"),
     "namespace": (is_label, "train"),
-    "image": (_matches(_IMAGE), "registry.example.com/train:1"),
+    "image": (is_image, "registry.example.com/train:1"),
 }

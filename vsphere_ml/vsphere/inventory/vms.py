@@ -43,6 +43,7 @@ LEAN = (
     "config.template",
     "config.managedBy",
     "config.version",
+    "config.uuid",
     "config.hardware.numCPU",
     "config.hardware.memoryMB",
     "config.memoryAllocation.reservation",
@@ -102,6 +103,7 @@ def read_lean_vm(found: Any, props: Mapping[str, Any], fields: CustomAttributes)
         cpus=get("config.hardware.numCPU") or 0,
         cluster_mark=fields.owner(get("customValue")),
         node_mark=None,
+        uuid=str(get("config.uuid") or "").lower(),
         connection=str(get("runtime.connectionState") or "connected"),
         agent=is_agent(get("config.managedBy")),
     )

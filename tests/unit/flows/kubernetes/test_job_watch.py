@@ -10,7 +10,8 @@ import pytest
 from tests.fakes.clock import FakeClock
 from vsphere_ml.core.errors import BenchError, NotPossible
 from vsphere_ml.core.ports.kubernetes import ObjectRef
-from vsphere_ml.flows.kubernetes.job_watch import GONE_S, SILENCE_S, JobWatch
+from vsphere_ml.flows.kubernetes.job_watch import JobWatch
+from vsphere_ml.flows.kubernetes.pods import GONE_S, SILENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
