@@ -20,9 +20,10 @@ from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load_text
 from vsphere_ml.core.errors import VsmlError
 from vsphere_ml.core.ports.vcenter import Scope
-from vsphere_ml.flows.hosts.ats_hosts import HostAccesses, HostsReading, Task
+from vsphere_ml.flows.hosts.ats_hosts import HostsReading, Task
 from vsphere_ml.flows.hosts.enable_ats import enable_ats
 from vsphere_ml.flows.hosts.host_apply import StepTimeouts
+from vsphere_ml.flows.hosts.host_session import HostSession
 from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.vsphere.esxi.esx_hosts import EsxHosts
 from vsphere_ml.vsphere.gateway import Gateway
@@ -57,9 +58,12 @@ def run_on_host(
         return enable_ats(
             HostsReading(
                 RunContext(SPEC, Gateway(session), lambda _: None, SystemClock()),
-                HostAccesses(hosts=EsxHosts(session, pause_s=0.05)),
-                Task(named=(HOST,), revert=revert, dry_run=dry_run, timeouts=timeouts or StepTimeouts()),
-                lambda _: None,
+                HostSession(
+                    hosts=EsxHosts(session, pause_s=0.05),
+                    notify=lambda _: None,
+                    timeouts=timeouts or StepTimeouts(),
+                ),
+                Task(named=(HOST,), revert=revert, dry_run=dry_run),
             ),
             approve=lambda _: True,
         )

@@ -17,7 +17,8 @@ from vsphere_ml.core.model.inventory import EthernetCard, PciFunctionDevice, Vgp
 from vsphere_ml.core.ports.vcenter import Scope
 from vsphere_ml.flows.cluster.destroy import destroy
 from vsphere_ml.flows.cluster.plan import plan
-from vsphere_ml.flows.hosts.host_configuration import HostConfiguration, HostSession
+from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
+from vsphere_ml.flows.hosts.host_session import HostSession
 from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.lab.server import topology_file
 from vsphere_ml.vsphere.esxi.esx_hosts import EsxHosts

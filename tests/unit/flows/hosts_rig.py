@@ -12,8 +12,9 @@ from tests.fakes.requirements import cluster
 from tests.fakes.site import FakeVCenter
 from tests.unit.flows.acting import provision
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
-from vsphere_ml.flows.hosts.ats_hosts import HostAccesses, HostsReading, Task
+from vsphere_ml.flows.hosts.ats_hosts import HostsReading, Task
 from vsphere_ml.flows.hosts.enable_ats import enable_ats
+from vsphere_ml.flows.hosts.host_session import HostSession
 from vsphere_ml.flows.run_context import RunContext
 
 if TYPE_CHECKING:
@@ -37,17 +38,33 @@ class Rig:
     told: list[HostEvent] = field(default_factory=list)
     shown: list[AtsPlan] = field(default_factory=list)
 
-    def run(self, *, leave: DisruptionPolicy = DOWNTIME, answer: bool = True, **task: object) -> AtsReport:
+    def run(
+        self,
+        *,
+        leave: DisruptionPolicy = DOWNTIME,
+        answer: bool = True,
+        parallel: int = 1,
+        vcenter: frozenset[str] = frozenset(),
+        **task: object,
+    ) -> AtsReport:
         def approve(plan: AtsPlan) -> bool:
             self.shown.append(plan)
             return answer
 
+        session = HostSession(
+            hosts=self.hosts,
+            notify=self.told.append,
+            shells=self.hosts if self.shells else None,
+            guests=self.guests,
+            leave=leave,
+            parallel=parallel,
+            vcenter=vcenter,
+        )
         return enable_ats(
             HostsReading(
                 RunContext(self.spec, self.site, lambda _event: None, self.site.clock),
-                HostAccesses(hosts=self.hosts, shells=self.hosts if self.shells else None, guests=self.guests),
-                Task(leave=leave, **task),  # type: ignore[arg-type]
-                self.told.append,
+                session,
+                Task(**task),  # type: ignore[arg-type]
             ),
             approve=approve,
         )

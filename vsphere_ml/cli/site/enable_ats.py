@@ -12,8 +12,11 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
     from vsphere_ml.flows.hosts.ats_hosts import Task
     from vsphere_ml.flows.hosts.enable_ats import AtsPlan
+    from vsphere_ml.flows.hosts.host_apply import StepTimeouts
+    from vsphere_ml.flows.hosts.host_session import HostSession
 
 
 @option_group
@@ -49,25 +52,33 @@ class AtsOptions:
         float, typer.Option(min=1, metavar="SECONDS", help="How long a host may take to come back.")
     ] = 1800.0
 
-    def task(self, terminal: Terminal, vcenter: frozenset[str]) -> Task:
-        """Return what the run is asked for; `vcenter` are vCenter's own names and addresses."""
+    def task(self, terminal: Terminal) -> Task:
+        """Return what the run is asked for."""
         from vsphere_ml.cli import consent
-        from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
         from vsphere_ml.flows.hosts.ats_hosts import Task
-        from vsphere_ml.flows.hosts.host_apply import StepTimeouts
 
         return Task(
             named=tuple(self.host or ()),
-            leave=DisruptionPolicy(
-                downtime=self.allow_downtime, foreign=self.allow_foreign, power_off=self.allow_power_off
-            ),
             revert=self.revert,
             dry_run=self.dry_run or self.check,
             confirmed=consent.is_confirmed(terminal, yes=self.yes),
-            parallel=self.parallel,
-            timeouts=StepTimeouts(shutdown_s=self.shutdown_deadline, reboot_s=self.reboot_deadline),
-            vcenter=vcenter,
         )
+
+    @property
+    def leave(self) -> DisruptionPolicy:
+        """What may be done to VMs."""
+        from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
+
+        return DisruptionPolicy(
+            downtime=self.allow_downtime, foreign=self.allow_foreign, power_off=self.allow_power_off
+        )
+
+    @property
+    def timeouts(self) -> StepTimeouts:
+        """How long steps may take."""
+        from vsphere_ml.flows.hosts.host_apply import StepTimeouts
+
+        return StepTimeouts(shutdown_s=self.shutdown_deadline, reboot_s=self.reboot_deadline)
 
 
 @command
@@ -87,8 +98,9 @@ def enable_ats(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: A
     from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
     from vsphere_ml.cli.wiring.journal import journal_host_steps, open_journal
     from vsphere_ml.config.load import load
-    from vsphere_ml.flows.hosts.ats_hosts import HostAccesses, HostsReading
+    from vsphere_ml.flows.hosts.ats_hosts import HostsReading
     from vsphere_ml.flows.hosts.enable_ats import enable_ats as enable
+    from vsphere_ml.flows.hosts.host_session import HostSession
     from vsphere_ml.flows.run_context import RunContext
 
     spec = load(file)
@@ -98,21 +110,26 @@ def enable_ats(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: A
         site_wiring.vcenter_and_hosts(spec.vcenter, terminal) as (vcenter, hosts, server),
         following_hosts(terminal.err) as notify_host,
     ):
-        task = given.task(terminal, host_wiring.names_of(server))
+        task = given.task(terminal)
+        session = HostSession(
+            hosts=hosts,
+            notify=journal_host_steps(open_journal(spec, "enable-ats"), notify_host),
+            shells=shells,
+            guests=guest_wiring.guests(spec, clock),
+            leave=given.leave,
+            timeouts=given.timeouts,
+            parallel=given.parallel,
+            vcenter=host_wiring.names_of(server),
+        )
         report = enable(
-            HostsReading(
-                RunContext(spec, vcenter, ChangeLines(terminal.err), clock),
-                HostAccesses(hosts=hosts, shells=shells, guests=guest_wiring.guests(spec, clock)),
-                task,
-                journal_host_steps(open_journal(spec, "enable-ats"), notify_host),
-            ),
+            HostsReading(RunContext(spec, vcenter, ChangeLines(terminal.err), clock), session, task),
             approve=consent.approval(
                 terminal,
                 lambda plan: _plan_text(terminal, plan),
                 yes=given.yes,
-                impact=lambda plan: _impact(plan, task),
+                impact=lambda plan: _impact(plan, session),
             ),
-            show=lambda plan: consent.show(terminal, _plan_text(terminal, plan), _impact(plan, task)),
+            show=lambda plan: consent.show(terminal, _plan_text(terminal, plan), _impact(plan, session)),
         )
     return view.answer(
         report,
@@ -129,7 +146,7 @@ def _plan_text(terminal: Terminal, plan: AtsPlan) -> RenderableType:
     return ats_text.plan(plan, every_step=terminal.settings.verbose)
 
 
-def _impact(plan: AtsPlan, task: Task) -> str:
+def _impact(plan: AtsPlan, session: HostSession) -> str:
     from vsphere_ml.cli.views.cluster.impact import impact_on_hosts
 
-    return impact_on_hosts(plan.hosts, task.parallel, task.timeouts.reboot_s)
+    return impact_on_hosts(plan.hosts, session.parallel, session.timeouts.reboot_s)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ports.esxi import HostShells
     from vsphere_ml.core.ports.host_events import HostListener
     from vsphere_ml.core.ports.vcenter import VCenter
-    from vsphere_ml.flows.hosts.host_configuration import HostSession
+    from vsphere_ml.flows.hosts.host_session import HostSession
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def connect_site(
     from vsphere_ml.cli.views.progress.host_progress import show_host_progress
     from vsphere_ml.cli.wiring.journal import journal_host_steps
     from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
-    from vsphere_ml.flows.hosts.host_configuration import HostSession
+    from vsphere_ml.flows.hosts.host_session import HostSession
 
     with ExitStack() as stack:
         opened = stack.enter_context(shells(spec))

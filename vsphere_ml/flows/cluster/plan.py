@@ -81,9 +81,7 @@ def plan(
     With `ready`, hosts may be changed as far as the spec asks; without it they are taken as they are.
     """
     inventory = read_site(run, why=why)
-    spec = replace(
-        run.spec, host_config=ready.session.supported_config(run.spec.host_config) if ready else HostConfigSpec()
-    )
+    spec = replace(run.spec, host_config=ready.supported_config if ready else HostConfigSpec())
     if ready is not None:
         inventory = ready.in_service(inventory)
     solution = _solve_placement(spec, inventory)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec, NodeSpec
     from vsphere_ml.flows.cluster.saved import SavedPlan
     from vsphere_ml.flows.hosts.host_apply import HostOutcome
-    from vsphere_ml.flows.hosts.host_configuration import HostSession
+    from vsphere_ml.flows.hosts.host_session import HostSession
     from vsphere_ml.flows.run_context import RunContext
 
 

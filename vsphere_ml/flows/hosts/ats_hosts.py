@@ -11,12 +11,11 @@ from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.hosts import saved_state
 from vsphere_ml.core.hosts.ats_facts import facts
 from vsphere_ml.core.hosts.ats_settings import connectx, list_settings
-from vsphere_ml.core.hosts.host_plan import DisruptionPolicy, HostPlan, HostPlanInput, plan
+from vsphere_ml.core.hosts.host_plan import HostPlan, plan
 from vsphere_ml.core.ports.esxi import see_one
 from vsphere_ml.core.ports.host_events import Asking
 from vsphere_ml.flows.cluster.plan import compare
 from vsphere_ml.flows.guests import boot
-from vsphere_ml.flows.hosts.host_apply import StepTimeouts
 from vsphere_ml.flows.hosts.host_firmware import FirmwareAccess
 from vsphere_ml.flows.site.read_site import read_site
 
@@ -29,9 +28,8 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.esxi_state import EsxiHostState
     from vsphere_ml.core.model.host_settings import HostFacts
     from vsphere_ml.core.model.inventory import HostRef, Inventory
-    from vsphere_ml.core.ports.esxi import Hosts, HostShells
-    from vsphere_ml.core.ports.host_events import HostListener
-    from vsphere_ml.core.ports.vcenter import GuestPlace, Guests
+    from vsphere_ml.core.ports.vcenter import GuestPlace
+    from vsphere_ml.flows.hosts.host_session import HostSession
     from vsphere_ml.flows.run_context import RunContext
 
 ASKED_AT_ONCE = 8  # hosts
@@ -42,22 +40,9 @@ class Task:
     """What a run was asked for."""
 
     named: tuple[str, ...] = ()  # hosts by name; none: those of the cluster
-    leave: DisruptionPolicy = field(default_factory=DisruptionPolicy)
     revert: bool = False
     dry_run: bool = False
     confirmed: bool = True  # as of a Consent
-    parallel: int = 1
-    timeouts: StepTimeouts = field(default_factory=StepTimeouts)
-    vcenter: frozenset[str] = frozenset()  # its own names and addresses
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostAccesses:
-    """The ways by which hosts and their NICs' firmware are reached."""
-
-    hosts: Hosts
-    shells: HostShells | None = None
-    guests: Guests | None = None
 
 
 @dataclass(slots=True)
@@ -65,9 +50,8 @@ class HostsReading:
     """Looks at hosts, as often as needed, for one wish."""
 
     run: RunContext
-    site: HostAccesses
+    session: HostSession
     task: Task
-    notify_host: HostListener
     settings_by_host: dict[str, HostSettings] = field(default_factory=dict)  # by host
     inventory: Inventory | None = None
     firmware_access: FirmwareAccess | None = None
@@ -84,50 +68,38 @@ class HostsReading:
         if not wanted:
             raise self._no_hosts(compared.placement_error)
         self.settings_by_host = {settings.ref: settings for settings in wanted}
-        self.firmware_access = FirmwareAccess(
-            hosts=self.site.hosts,
-            shells=self.site.shells,
-            guests=self.site.guests,
-            places=self._places(wanted, wait_s),
-            wait_s=wait_s,
-        )
-        seen = self.site.hosts.see([settings.ref for settings in wanted])
+        places = self._places(wanted, wait_s)
+        self.firmware_access = FirmwareAccess(session=self.session, places=places, wait_s=wait_s)
+        seen = self.session.hosts.see([settings.ref for settings in wanted])
         there = [seen[settings.ref] for settings in wanted if settings.ref in seen]
         with ThreadPoolExecutor(max_workers=ASKED_AT_ONCE) as pool:
             return tuple(pool.map(self._plan, there))
 
     def _records(self, inventory: Inventory) -> dict[HostRef, Record]:
         """Return what is written down on hosts: also where no node is now, values wait to come back."""
-        seen = self.site.hosts.see([host.ref for host in inventory.hosts if connectx(host)])
+        seen = self.session.hosts.see([host.ref for host in inventory.hosts if connectx(host)])
         found = {ref: saved_state.parse(state.record) for ref, state in seen.items()}
         return {ref: record for ref, record in found.items() if record is not None}
 
     def again(self, host: HostPlan) -> HostFacts:
         """Return one host's facts as they are now, held against the same wish."""
-        return self._plan(see_one(self.site.hosts, host.facts.host, host.name)).facts
+        return self._plan(see_one(self.session.hosts, host.facts.host, host.name)).facts
 
     def _plan(self, state: EsxiHostState) -> HostPlan:
         if self.inventory is None or self.firmware_access is None:
             raise AssertionError("nobody has looked yet")
         settings = self.settings_by_host[state.ref]
-        self.notify_host(Asking(host=state.name))
-        record = saved_state.parse(state.record)
+        self.session.notify(Asking(host=state.name))
         firmware = self.firmware_access.read(settings, state)
-        case = HostPlanInput(
-            cluster=self.run.spec.name,
-            nodes=[node.name for node in self.run.spec.nodes],
-            facts=facts(settings, state, firmware, self.inventory, record),
-            state=state,
-            record=record,
-            leave=self.task.leave,
-            evacuate=self.run.spec.host_config.evacuate,
-            user=self.site.shells.user if self.site.shells else "",
-            revert=self.task.revert,
-            vcenter=self.task.vcenter,
-            unsupported=ats_versions.refusal(state.version, state.build, state.cpu_vendor) or "",
-            warning=ats_versions.version_warning(state.version, state.cpu_vendor) or "",
+        found = facts(settings, state, firmware, self.inventory, saved_state.parse(state.record))
+        return plan(
+            replace(
+                self.session.plan_input(self.run.spec, state, found),
+                revert=self.task.revert,
+                unsupported=ats_versions.refusal(state.version, state.build, state.cpu_vendor) or "",
+                warning=ats_versions.version_warning(state.version, state.cpu_vendor) or "",
+            )
         )
-        return plan(case)
 
     def _places(self, wanted: Sequence[HostSettings], wait_s: float) -> dict[str, GuestPlace | VsmlError]:
         """Return where the guests are that have a port's whole function."""

@@ -9,7 +9,7 @@ from vsphere_ml.core.errors import NotPossible, VsmlError
 from vsphere_ml.core.hosts.host_changes import SetFirmware, WriteRecord
 from vsphere_ml.flows.cluster.confirm import agree
 from vsphere_ml.flows.consent import refusals, refuse
-from vsphere_ml.flows.hosts.host_apply import HostExecutor, HostOutcome, failure
+from vsphere_ml.flows.hosts.host_apply import HostOutcome, failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -125,16 +125,8 @@ def _make_ats_plan(seen: HostsReading, why: str) -> AtsPlan:
 
 
 def _act(seen: HostsReading, todo: tuple[HostPlan, ...]) -> tuple[HostOutcome, ...]:
-    walk = HostExecutor(
-        hosts=seen.site.hosts,
-        by_shell=_by_shell(seen),
-        check=seen.again,
-        notify=seen.notify_host,
-        clock=seen.run.clock,
-        timeouts=seen.task.timeouts,
-        parallel=seen.task.parallel,
-    )
-    return walk.carry_out([host for host in todo if host])
+    executor = seen.session.executor(_by_shell(seen), seen.again, seen.run.clock)
+    return executor.carry_out([host for host in todo if host])
 
 
 def _forget(seen: HostsReading, after: tuple[HostPlan, ...]) -> tuple[HostOutcome, ...]:

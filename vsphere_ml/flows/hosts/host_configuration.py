@@ -1,15 +1,11 @@
-"""Makes ESXi hosts ready for nodes: the part of a plan that comes before its VMs.
-
-What hosts lack is told by the placements; how a host is emptied, rebooted and waited for is the same as for
-`enable-ats`.
-"""
+"""Makes ESXi hosts ready for nodes: the part of a plan that comes before its VMs. Placements say what is missing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.errors import VsmlError, VSphereError
+from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.hosts import saved_state
 from vsphere_ml.core.hosts.desired_settings import (
     DesiredSettings,
@@ -20,12 +16,11 @@ from vsphere_ml.core.hosts.desired_settings import (
     wants_mig,
 )
 from vsphere_ml.core.hosts.host_changes import SetMig
-from vsphere_ml.core.hosts.host_plan import DisruptionPolicy, HostPlan, HostPlanInput, plan
+from vsphere_ml.core.hosts.host_plan import HostPlan, plan
 from vsphere_ml.core.model.spec import HostConfigKind
 from vsphere_ml.core.ports.esxi import see_one
 from vsphere_ml.core.tools import nvidia_smi
-from vsphere_ml.flows.hosts.host_apply import HostExecutor, StepTimeouts, failure
-from vsphere_ml.flows.hosts.host_shell import HostShell, shut
+from vsphere_ml.flows.hosts.host_apply import failure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,26 +32,9 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import HostRef, Inventory
     from vsphere_ml.core.model.placement import NodePlacement, Placement
     from vsphere_ml.core.model.spec import ClusterSpec, HostConfigSpec
-    from vsphere_ml.core.ports.esxi import Hosts, HostShells
-    from vsphere_ml.core.ports.host_events import HostListener
     from vsphere_ml.core.ports.vcenter import Clock
     from vsphere_ml.flows.hosts.host_apply import HostOutcome
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostSession:
-    """Access to ESXi hosts, and what may be done to the VMs that run there."""
-
-    hosts: Hosts
-    notify: HostListener
-    shells: HostShells | None = None
-    leave: DisruptionPolicy = field(default_factory=DisruptionPolicy)
-    timeouts: StepTimeouts = field(default_factory=StepTimeouts)
-    vcenter: frozenset[str] = frozenset()  # its own names and addresses
-
-    def supported_config(self, asked: HostConfigSpec) -> HostConfigSpec:
-        """Return what is asked for and can be done: MIG mode takes a shell."""
-        return asked if self.shells is not None else replace(asked, kinds=asked.kinds - {HostConfigKind.MIG})
+    from vsphere_ml.flows.hosts.host_session import HostSession
 
 
 @dataclass(slots=True)
@@ -69,6 +47,12 @@ class HostConfiguration:
     _inventory: Inventory | None = None
     _placements: Mapping[str, tuple[NodePlacement, ...]] = field(default_factory=dict)
     _records: Mapping[HostRef, Record] = field(default_factory=dict)
+
+    @property
+    def supported_config(self) -> HostConfigSpec:
+        """Return what the file asks for and can be done: MIG mode takes a shell."""
+        asked = self.spec.host_config
+        return asked if self.session.shells is not None else replace(asked, kinds=asked.kinds - {HostConfigKind.MIG})
 
     def in_service(self, inventory: Inventory) -> Inventory:
         """Return the site with the hosts in service that a run of ours has emptied: the plan brings them back."""
@@ -102,15 +86,7 @@ class HostConfiguration:
 
         Raises VSphereError `host.not-ready` then: VMs are begun only where every host is ready.
         """
-        walk = HostExecutor(
-            hosts=self.session.hosts,
-            by_shell=self._by_shell,
-            check=self._again,
-            notify=self.session.notify,
-            clock=self.clock,
-            timeouts=self.session.timeouts,
-        )
-        outcomes = walk.carry_out(hosts)
+        outcomes = self.session.executor(self._by_shell, self._again, self.clock).carry_out(hosts)
         if any(each.failed for each in outcomes):
             what = "could not be made ready; no VM was touched"
             raise failure(self.spec.name, outcomes, what, code="host.not-ready")
@@ -118,27 +94,14 @@ class HostConfiguration:
 
     def _plan(self, state: EsxiHostState) -> HostPlan:
         asked = self._asked(state)
-        return plan(
-            HostPlanInput(
-                cluster=self.spec.name,
-                nodes=[node.name for node in self.spec.nodes],
-                facts=facts(asked),
-                state=state,
-                record=saved_state.parse(state.record),
-                leave=self.session.leave,
-                evacuate=self.spec.host_config.evacuate,
-                user=self.session.shells.user if self.session.shells else "",
-                vcenter=self.session.vcenter,
-                ready=True,
-                warning=missing_functions(asked),
-            )
-        )
+        case = self.session.plan_input(self.spec, state, facts(asked))
+        return plan(replace(case, ready=True, warning=missing_functions(asked)))
 
     def _asked(self, state: EsxiHostState) -> DesiredSettings:
         if self._inventory is None:
             raise AssertionError("nobody has looked yet")
         return DesiredSettings(
-            config=self.session.supported_config(self.spec.host_config),
+            config=self.supported_config,
             host=self._inventory.host(state.ref),
             placements=self._placements.get(state.ref, ()),
             state=state,
@@ -154,14 +117,9 @@ class HostConfiguration:
             return ShellSeen(mig={})
         if not wants_mig(self._placements.get(state.ref, ()), self._inventory.host(state.ref)):
             return ShellSeen(mig={})
-        why = shut(self.session.shells, state)
-        if why or self.session.shells is None:
-            return ShellSeen(mig={}, why=why)
-        try:
-            with HostShell(self.session.hosts, self.session.shells, state) as run:
-                answer = run(nvidia_smi.QUERY)
-        except VsmlError as error:
-            return ShellSeen(mig={}, why=error.message)
+        answer = self.session.ask_shell(state, lambda run: run(nvidia_smi.QUERY))
+        if isinstance(answer, str):
+            return ShellSeen(mig={}, why=answer)
         why = "" if answer.ok else f"nvidia-smi: {nvidia_smi.words(answer)}"
         return ShellSeen(mig=nvidia_smi.modes(answer.out), why=why)
 
@@ -170,10 +128,10 @@ class HostConfiguration:
 
     def _by_shell(self, change: ByShell) -> None:
         """Switch MIG mode; nvidia-smi may take it for the next boot only, which the look afterwards tells."""
-        if not isinstance(change, SetMig) or self.session.shells is None:
-            raise AssertionError("a setting without access was not read either")
+        if not isinstance(change, SetMig):
+            raise TypeError(f"{type(change).__name__} is nothing of [host_config]")
         state = see_one(self.session.hosts, change.host, change.host_name)
-        with HostShell(self.session.hosts, self.session.shells, state) as run:
+        with self.session.open_shell(state) as run:
             answer = run(nvidia_smi.setting(change.gpu, change.value))
         if not answer.ok:
             raise VSphereError(

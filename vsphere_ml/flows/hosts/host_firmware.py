@@ -12,7 +12,7 @@ from vsphere_ml.core.model.host_settings import FIRMWARE_SETTING, FUNCTIONS_SETT
 from vsphere_ml.core.ports.esxi import see_one
 from vsphere_ml.core.tools import mft
 from vsphere_ml.flows.guests.boot import run_with_retry
-from vsphere_ml.flows.hosts.host_shell import COMMAND_S, HostShell, shut
+from vsphere_ml.flows.hosts.host_shell import COMMAND_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.esxi_state import EsxiHostState
     from vsphere_ml.core.model.guest import Shell
     from vsphere_ml.core.model.inventory import PciAddress
-    from vsphere_ml.core.ports.esxi import Hosts, HostShells
-    from vsphere_ml.core.ports.vcenter import GuestPlace, Guests
+    from vsphere_ml.core.ports.vcenter import GuestPlace
+    from vsphere_ml.flows.hosts.host_session import HostSession
     from vsphere_ml.flows.hosts.host_shell import Run
 
 
@@ -31,10 +31,8 @@ if TYPE_CHECKING:
 class FirmwareAccess:
     """The ways to NIC firmware that the cluster file opens; None where it opens none."""
 
-    hosts: Hosts
-    shells: HostShells | None = None
-    guests: Guests | None = None
-    places: Mapping[str, GuestPlace | VsmlError] | None = None  # of the guests, by node
+    session: HostSession
+    places: Mapping[str, GuestPlace | VsmlError]  # of the guests, by node
     wait_s: float = 0.0  # for guests that boot
 
     def read(self, settings: HostSettings, state: EsxiHostState) -> dict[PciAddress, FirmwareSeen]:
@@ -48,40 +46,32 @@ class FirmwareAccess:
         if change.access is AccessMethod.GUEST:
             self._set_in_guest(change)
             return
-        if self.shells is None:
-            raise AssertionError("a setting without access was not read either")
-        state = see_one(self.hosts, change.host, change.host_name)
-        with HostShell(self.hosts, self.shells, state) as run:
+        state = see_one(self.session.hosts, change.host, change.host_name)
+        with self.session.open_shell(state) as run:
             _set(run, change, mft.setting(change.device, change.value), mft.query(change.device))
 
     def _on_host(self, ports: Sequence[PortSettings], state: EsxiHostState) -> dict[PciAddress, FirmwareSeen]:
-        why, shells = shut(self.shells, state), self.shells
-        if why or shells is None:
-            return {port.address: FirmwareSeen(access=AccessMethod.NONE, why=why) for port in ports}
-        try:
-            with HostShell(self.hosts, shells, state) as run:
-                return _read(run, ports)
-        except VsmlError as error:
-            return {port.address: FirmwareSeen(access=AccessMethod.NONE, why=error.message) for port in ports}
+        seen = self.session.ask_shell(state, lambda run: _read(run, ports))
+        if isinstance(seen, str):
+            return {port.address: FirmwareSeen(access=AccessMethod.NONE, why=seen) for port in ports}
+        return seen
 
     def _in_guest(self, port: PortSettings) -> FirmwareSeen:
-        place = (self.places or {}).get(port.guest)
-        if self.guests is None or place is None or isinstance(place, VsmlError):
+        guests, place = self.session.guests, self.places.get(port.guest)
+        if guests is None or place is None or isinstance(place, VsmlError):
             why = place.message if isinstance(place, VsmlError) else f"{port.guest} cannot be entered"
             return FirmwareSeen(access=AccessMethod.NONE, why=why, guest=port.guest)
-        outcome = run_with_retry(self.guests, [place], lambda shell: _read_in_guest(shell, port), self.wait_s)[
-            place.name
-        ]
+        outcome = run_with_retry(guests, [place], lambda shell: _read_in_guest(shell, port), self.wait_s)[place.name]
         if isinstance(outcome, VsmlError):
             return FirmwareSeen(access=AccessMethod.NONE, why=outcome.message, guest=port.guest)
         return outcome
 
     def _set_in_guest(self, change: SetFirmware) -> None:
-        place = (self.places or {}).get(change.guest)
-        if self.guests is None or place is None or isinstance(place, VsmlError):
+        guests, place = self.session.guests, self.places.get(change.guest)
+        if guests is None or place is None or isinstance(place, VsmlError):
             raise AssertionError("a guest that cannot be entered was not read either")
         commands = mft.guest_setting(change.device, change.value), mft.guest_query(change.device)
-        outcome = self.guests.each([place], lambda shell: _set(_runner_of_guest(shell), change, *commands))[place.name]
+        outcome = guests.each([place], lambda shell: _set(_runner_of_guest(shell), change, *commands))[place.name]
         if isinstance(outcome, VsmlError):
             raise outcome
 

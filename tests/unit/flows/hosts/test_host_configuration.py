@@ -26,7 +26,8 @@ from vsphere_ml.flows.cluster import saved
 from vsphere_ml.flows.cluster.proposal import GuestConfig, propose
 from vsphere_ml.flows.cluster.provision import ProvisionTask, provision
 from vsphere_ml.flows.consent import Consent
-from vsphere_ml.flows.hosts.host_configuration import HostConfiguration, HostSession
+from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
+from vsphere_ml.flows.hosts.host_session import HostSession
 from vsphere_ml.flows.run_context import RunContext
 
 if TYPE_CHECKING:
