@@ -10,9 +10,9 @@ from vsphere_ml.bench.analysis.metric import launch_figures, metric
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.model.record import Configuration, Outcome, Run, Workload
 from vsphere_ml.bench.model.titles import Titles
-from vsphere_ml.bench.records.codec import encode
 from vsphere_ml.bench.stats.ratio import ratio
 from vsphere_ml.bench.stats.verdicts import judge
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.errors import NotPossible
 
 if TYPE_CHECKING:

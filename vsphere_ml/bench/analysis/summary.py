@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.bench.analysis.rails import nic_channels, node_rails
 from vsphere_ml.bench.analysis.regimes import order
-from vsphere_ml.bench.records.codec import encode
+from vsphere_ml.core.codec import encode
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.analysis.regimes import RegimeOrder, RegimePoint

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.bench.records.codec import encode
 from vsphere_ml.core import toml
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.diagnostics import mistake
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.nearest import nearest_name

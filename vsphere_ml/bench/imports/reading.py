@@ -16,9 +16,9 @@ from vsphere_ml.bench.model.record import Cluster, Configuration, Environment, L
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.predict.models import MODELS
 from vsphere_ml.bench.proof import channels, paths
-from vsphere_ml.bench.records.codec import Mismatch
 from vsphere_ml.bench.records.long_runs import MOST_TIMES
 from vsphere_ml.bench.records.validate import check
+from vsphere_ml.core.codec import Mismatch
 from vsphere_ml.core.diagnostics import Diagnostic, mistake
 from vsphere_ml.core.errors import ConfigError
 

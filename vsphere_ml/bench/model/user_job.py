@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model.job import FOLDER, USER_MARK, Job, Runtime
 from vsphere_ml.bench.model.record import Configuration, Workload
 from vsphere_ml.bench.model.transports import Transport
-from vsphere_ml.core import json_text
+from vsphere_ml.core import codec, json_text
 from vsphere_ml.core.errors import BenchError
 from vsphere_ml.core.model.guest import Peer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 SCHEMA = "vsml.job/1"
 ROOT = f"{FOLDER}/jobs"  # beside the benchmarks' runs, where training containers see it too
@@ -71,14 +71,14 @@ class FoundJob:
 
 def encode_record(record: JobRecord) -> str:
     """Return the record as one line."""
-    return json.dumps({"schema": SCHEMA, **asdict(record)})
+    return json.dumps({"schema": SCHEMA, **codec.encode(record)})
 
 
 def parse_record(text: str, node: str) -> JobRecord:
     """Return the record of a line; BenchError `job.bad-record` when it is none."""
     try:
         return _record(json_text.parse(text))
-    except (LookupError, TypeError, ValueError) as error:
+    except (ValueError, codec.Mismatch) as error:
         raise BenchError(
             f"{node}: a job's record cannot be read: {error}",
             code="job.bad-record",
@@ -87,27 +87,11 @@ def parse_record(text: str, node: str) -> JobRecord:
         ) from error
 
 
-def _record(value: Mapping[str, Any]) -> JobRecord:
-    if value["schema"] != SCHEMA:
-        raise ValueError(f"schema {value['schema']!r}")
-    texts = {name: str(value[name]) for name in ("run_id", "cluster", "launcher", "backend", "transport")}
-    return JobRecord(
-        **texts,
-        command=_words(value["command"]),
-        ranks_per_node=int(value["ranks_per_node"]),
-        interface=str(value["interface"]),
-        nodes=tuple((str(name), str(address)) for name, address in value["nodes"]),
-        variables=_words(value["variables"]),
-        folder=str(value["folder"]),
-        started=str(value["started"]),
-        by=str(value["by"]),
-    )
-
-
-def _words(value: Sequence[Any]) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise TypeError("a list is expected")
-    return tuple(map(str, value))
+def _record(value: object) -> JobRecord:
+    fields = dict(value) if isinstance(value, dict) else {}
+    if (schema := fields.pop("schema", None)) != SCHEMA:
+        raise ValueError(f"schema {schema!r}")
+    return codec.decode(JobRecord, fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

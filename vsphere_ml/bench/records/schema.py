@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from vsphere_ml.bench.model.record import SCHEMA, Run
-from vsphere_ml.bench.records.codec import fields_of
+from vsphere_ml.core.codec import fields_of
 
 _SCALARS: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},

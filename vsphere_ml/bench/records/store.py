@@ -9,11 +9,10 @@ import sys
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model.record import SCHEMA, Run
-from vsphere_ml.bench.records import codec
 from vsphere_ml.bench.records.long_runs import average_steps
 from vsphere_ml.bench.records.positions import line_of
 from vsphere_ml.bench.records.validate import check
-from vsphere_ml.core import json_memory
+from vsphere_ml.core import codec, json_memory
 from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.diagnostics import Diagnostic, mistake
 from vsphere_ml.core.errors import ConfigError

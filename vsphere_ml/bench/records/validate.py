@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.records.codec import Mismatch
+from vsphere_ml.core.codec import Mismatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

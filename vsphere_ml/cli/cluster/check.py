@@ -43,10 +43,10 @@ def check(
     Example: `vsml check cluster.toml`, or `vsml check cluster.toml --template --boot`
     """
     from vsphere_ml.cli.views.cluster import nodes
-    from vsphere_ml.cli.views.layout.envelope import plain_value
     from vsphere_ml.cli.views.site import rules
     from vsphere_ml.cli.wiring import guest_wiring
     from vsphere_ml.config.load import load
+    from vsphere_ml.core.codec import encode
     from vsphere_ml.core.errors import ConfigError
     from vsphere_ml.core.rules import check as judge
 
@@ -61,7 +61,7 @@ def check(
     if boot:
         facts = _boot_template(spec, terminal, facts, wait_s=wait, yes=yes)
     if terminal.settings.output is Output.JSON:
-        data = {**plain_value(spec), "diagnostics": plain_value(diagnostics)}
+        data = {**encode(spec), "diagnostics": encode(diagnostics)}
         return _with_template(spec, data, facts) if template else Answer(data=data)
     text = nodes.text(spec, rules.diagnostic_lines(diagnostics))
     return _with_template(spec, text, facts) if template else Answer(text=text)

@@ -35,10 +35,6 @@ class SoapExchange:
     def method(self) -> str:
         return name_method(self.request) if self.request else "vimServiceVersions"
 
-    @property
-    def is_fault(self) -> bool:
-        return name_method(self.response) == "Fault"
-
     def text(self) -> str:
         """Return the exchange as a file of XML."""
         request, response = (_without_declaration(each) for each in (self.request, self.response))

@@ -10,11 +10,10 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from vsphere_ml.core import json_memory, json_text
+from vsphere_ml.core import codec, json_memory, json_text
 from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.core.model.spec import Evacuation
 from vsphere_ml.core.nodes.firstboot import FirstBoot, in_words
@@ -34,25 +33,34 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 SCHEMA = "vsml.plan/4"
 HOSTS = "hosts"  # the stage before all others
-_FIELDS = {"schema", "cluster", "spec", "site", "stages", "guests", "placements", "notes"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedStage:
+    """One stage of it; each change by its kind and fields."""
+
+    title: str
+    changes: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedPlan:
     """What a plan file says."""
 
-    file: str
     cluster: str
     spec: str  # digest of the wish it was made from
     site: str  # which vCenter and data centre
-    stages: list[Json]
-    guests: Json  # None: they are left alone
+    stages: tuple[SavedStage, ...]
+    guests: Any  # None: they are left alone
+    placements: tuple[Any, ...]
+    notes: tuple[str, ...]
     only: tuple[str, ...] = ()  # the nodes that were asked for; none: all
+    file: str = ""  # that it was read from
 
 
 def save(proposal: Proposal, spec: ClusterSpec) -> str:
     """Return the plan as the text of a file. It holds no secret: a spec has none."""
-    document: Json = {
+    document: dict[str, Any] = {
         "schema": SCHEMA,
         "cluster": spec.name,
         "spec": digest(spec),
@@ -78,20 +86,17 @@ def load(text: str, file: str) -> SavedPlan:
         raise _unreadable_error(file, "it is not a plan that `vsml plan --save` wrote")
     if document["schema"] != SCHEMA:
         raise _unreadable_error(file, f"its schema is {document['schema']}, this vsml reads {SCHEMA}")
-    missing = sorted(_FIELDS - document.keys())
-    if missing:
-        raise _unreadable_error(file, f"keys are missing: {', '.join(missing)}")
-    texts = {key: document[key] for key in ("cluster", "spec", "site")}
-    stages = document["stages"]
-    only = document.get("only", [])
-    if not all(isinstance(value, str) for value in texts.values()) or not _are_stages(stages) or not _are_names(only):
-        raise _unreadable_error(file, "its fields have other types than a plan's")
-    return SavedPlan(file=file, stages=stages, guests=document["guests"], only=tuple(only), **texts)
+    del document["schema"]
+    try:
+        return replace(codec.decode(SavedPlan, document), file=file)
+    except codec.Mismatch as error:
+        raise _unreadable_error(file, str(error)) from None
 
 
 def refuse_stale(saved: SavedPlan, proposal: Proposal, spec: ClusterSpec) -> None:
     """Raise NotPossible `plan.stale` unless this fresh proposal is the saved one."""
     inventory, fresh, guests = proposal.inventory, stages_of(proposal.plan), guests_of(proposal.guests)
+    stages = codec.encode(saved.stages)
     if saved.cluster != spec.name:
         differs = [f"it is for cluster {saved.cluster}, not {spec.name}"]
     elif saved.site != site_of(inventory):
@@ -99,9 +104,9 @@ def refuse_stale(saved: SavedPlan, proposal: Proposal, spec: ClusterSpec) -> Non
     elif saved.only != spec.only_names:
         differs = [f"it is for {_words(list(saved.only)) if saved.only else 'all nodes'}"]
     elif saved.spec != digest(spec):
-        differs = ["the cluster's file was changed since", *_differences(saved.stages, fresh)]
-    elif saved.stages != fresh:
-        differs = _differences(saved.stages, fresh)
+        differs = ["the cluster's file was changed since", *_differences(stages, fresh)]
+    elif stages != fresh:
+        differs = _differences(stages, fresh)
     elif saved.guests != guests:
         differs = list(_guest_differences(saved.guests, guests))
     else:
@@ -134,17 +139,21 @@ def site_of(inventory: Inventory) -> str:
     return f"{inventory.about}, data centre {inventory.datacenter}"
 
 
-def stages_of(plan: Plan) -> list[Json]:
+def stages_of(plan: Plan) -> list[dict[str, Any]]:
     """Return a plan's stages as a file and `-o json` show them."""
     stages: tuple[tuple[str, tuple[object, ...]], ...] = (
         (HOSTS, plan.host_changes),
         *((stage.title, stage.changes) for stage in plan.stages),
     )
     return [
-        {"title": title, "changes": [{"change": type(change).__name__, **_fields(change)} for change in changes]}
+        {"title": title, "changes": [_encode_change(change) for change in changes]}
         for title, changes in stages
         if changes
     ]
+
+
+def _encode_change(change: object) -> Json:
+    return {"change": type(change).__name__, **{key: _encode_value(each) for key, each in _fields(change).items()}}
 
 
 def guests_of(plan: GuestPlan | None) -> Json:
@@ -186,56 +195,38 @@ def _words(value: Json) -> str:
 
 def _placement_fields(placement: NodePlacement) -> Json:
     """Return a placement without the picture of the VM that stands there."""
-    fields = _fields(placement)
-    return {
-        **{key: value for key, value in fields.items() if key not in {"existing", "target"}},
-        "node": placement.node.name,
-    }
+    shown = {key: each for key, each in _fields(placement).items() if key not in {"existing", "target"}}
+    return {**{key: _encode_value(each) for key, each in shown.items()}, "node": placement.node.name}
 
 
-def _fields(value: object) -> dict[str, Json]:
-    if not dataclasses.is_dataclass(value):
-        raise TypeError(type(value).__name__)
-    return {each.name: _encode_value(getattr(value, each.name)) for each in dataclasses.fields(value)}
+def _fields(value: object) -> dict[str, Any]:
+    """Return a dataclass's fields, mappings in the order of their keys: equal plans are equal texts."""
+    fields = codec.fields(value).items()
+    return {key: dict(sorted(each.items())) if isinstance(each, Mapping) else each for key, each in fields}
 
 
-def _encode_value(value: object) -> Json:  # noqa: PLR0911 - one arm for each kind of value
+def _encode_value(value: object) -> Json:
+    encoded: Json = codec.encode(value, _saved_form)
+    return encoded
+
+
+def _saved_form(value: object) -> object:
+    """Return what a plan file has for a value: a dataclass with its type's name, which tells members of a union apart.
+
+    First-boot data is there by its digest alone.
+    """
     match value:
-        case Enum():
-            return str(value.value)
-        case None | bool() | float() | str():
-            return value
-        case int():
-            return int(value)
-        case Mapping():
-            return {str(key): _encode_value(each) for key, each in sorted(value.items())}
-        case tuple() | list():
-            return [_encode_value(each) for each in value]
         case FirstBoot():
             by = "cloud-init" if value.customization is None else "customization"
             answers = {"by": by, "user": value.user, "address": in_words(value.address), "digest": value.digest}
             return {"type": "FirstBoot", **answers}
         case _ if dataclasses.is_dataclass(value):
-            # the type's name tells members of a union apart
             return {"type": type(value).__name__, **_fields(value)}
         case _:
             return str(value)
 
 
-def _are_names(names: object) -> bool:
-    return isinstance(names, list) and all(isinstance(name, str) for name in names)
-
-
-def _are_stages(stages: object) -> bool:
-    return isinstance(stages, list) and all(
-        isinstance(stage, dict)
-        and isinstance(stage.get("changes"), list)
-        and all(isinstance(change, dict) for change in stage["changes"])
-        for stage in stages
-    )
-
-
-def _differences(saved: list[Json], fresh: list[Json]) -> list[str]:
+def _differences(saved: list[dict[str, Any]], fresh: list[dict[str, Any]]) -> list[str]:
     """Return what only one of the two plans would do, in words."""
     before, now = _by_title(saved), _by_title(fresh)
     gone = [f"no longer needed: {title}" for title in before if title not in now]
@@ -244,15 +235,9 @@ def _differences(saved: list[Json], fresh: list[Json]) -> list[str]:
     return [*gone, *new, *other] or ["the same changes in another order"]
 
 
-def _by_title(stages: list[Json]) -> dict[str, Json]:
-    changes = (change for stage in stages if isinstance(stage, dict) for change in _list_or_empty(stage.get("changes")))
-    return {
-        describe_saved(str(change.get("change", "?")), change): change for change in changes if isinstance(change, dict)
-    }
-
-
-def _list_or_empty(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
+def _by_title(stages: list[dict[str, Any]]) -> dict[str, Any]:
+    changes = [change for stage in stages for change in stage["changes"]]
+    return {describe_saved(str(change.get("change", "?")), change): change for change in changes}
 
 
 def _unreadable_error(file: str, why: str) -> ConfigError:

@@ -21,10 +21,10 @@ from vsphere_ml.bench.model.record import Configuration, Link, LinkResult, Outco
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.network.bus_bandwidth import COLLECTIVES, bus_factor
 from vsphere_ml.bench.network.sweeps import node_level
-from vsphere_ml.bench.records.codec import Mismatch
 from vsphere_ml.bench.records.validate import check
 from vsphere_ml.bench.report.tables import all_reduce, links
 from vsphere_ml.bench.stats.verdicts import ComparisonResult
+from vsphere_ml.core.codec import Mismatch
 from vsphere_ml.core.diagnostics import Severity
 
 if TYPE_CHECKING:

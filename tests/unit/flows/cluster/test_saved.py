@@ -118,7 +118,7 @@ def test_an_edited_plan_asks_for_nothing_of_its_own(golden: Golden) -> None:
         ('{"schema": "vsml.plan/9"}', "its schema is vsml.plan/9, this vsml reads vsml.plan/4"),
         (
             '{"schema": "vsml.plan/4", "cluster": "train"}',
-            "keys are missing: guests, notes, placements, site, spec, stages",
+            "the keys 'spec', 'site', 'stages', 'guests', 'placements', 'notes' are missing",
         ),
     ],
 )

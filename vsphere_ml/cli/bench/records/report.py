@@ -9,11 +9,19 @@ from typing import Annotated
 import typer
 
 from vsphere_ml.cli.bench.records.record import Records
-from vsphere_ml.cli.options import command
+from vsphere_ml.cli.options import command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write one HTML file with plots.")]
 Markdown = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write Markdown.")]
+
+
+@option_group
+class DocumentOptions:
+    """Documents that are written beside the answer."""
+
+    html: Html = None
+    markdown: Markdown = None
 
 
 class StudyName(StrEnum):
@@ -36,8 +44,7 @@ def report(
     terminal: Terminal,
     records: Records,
     *,
-    html: Html = None,
-    markdown: Markdown = None,
+    given: DocumentOptions,
     csv: Csv = None,
     study_name: OfStudy = None,
 ) -> Answer:
@@ -60,17 +67,18 @@ def report(
     from vsphere_ml.cli.bench.files import write
     from vsphere_ml.cli.views.bench import report as view
     from vsphere_ml.cli.views.bench.studies import side_by_side as side_by_side_view
-    from vsphere_ml.cli.views.layout.envelope import plain_value
+    from vsphere_ml.core.codec import encode
 
     runs = store.read(*records)
+    rows = (csv, sheet(runs))
     if study_name is not None:
         made = study_of_record(STUDIES[study_name], runs)
-        documents = ((html, side_by_side_page(made)), (markdown, side_by_side_markdown(made)), (csv, sheet(runs)))
-        answer = Answer(text=side_by_side_view.text(made), data=dict(plain_value(made)))
+        documents = ((given.html, side_by_side_page(made)), (given.markdown, side_by_side_markdown(made)), rows)
+        answer = Answer(text=side_by_side_view.text(made), data=dict(encode(made)))
     else:
         seen = study(runs)
         content = story(seen)
-        documents = ((html, page(content, seen)), (markdown, as_markdown.markdown(content)), (csv, sheet(runs)))
+        documents = ((given.html, page(content, seen)), (given.markdown, as_markdown.markdown(content)), rows)
         answer = Answer(text=view.text(content, seen), data=view.data(content, seen))
     for file, text in documents:
         if file is not None:

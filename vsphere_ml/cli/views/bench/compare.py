@@ -9,8 +9,8 @@ from rich.console import Group
 from vsphere_ml.bench.analysis import metric
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.stats.verdicts import ComparisonResult
-from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line, table
+from vsphere_ml.core.codec import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ def text(made: Comparison) -> Group:
 
 def data(made: Comparison) -> dict[str, Any]:
     """Return the comparison's fields."""
-    return dict(plain_value(made))
+    return dict(encode(made))
 
 
 def _parts(made: Comparison) -> Iterator[RenderableType]:

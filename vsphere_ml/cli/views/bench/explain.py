@@ -15,8 +15,8 @@ from vsphere_ml.cli.views.bench.study import (
     sweep_tables,
     time_tables,
 )
-from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line
+from vsphere_ml.core.codec import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ def data(seen: Study, diagnostics: Sequence[Diagnostic]) -> dict[str, Any]:
     """Return the remarks, and the figures they are about without each launch's steps."""
     from vsphere_ml.bench.analysis.summary import figures_of
 
-    return {"diagnostics": plain_value(diagnostics), **figures_of(seen)}
+    return {"diagnostics": encode(diagnostics), **figures_of(seen)}
 
 
 def _parts(seen: Study, diagnostics: Sequence[Diagnostic]) -> Iterator[RenderableType]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 
 from vsphere_ml.bench.model import figures
-from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line, table
+from vsphere_ml.core.codec import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,12 +57,12 @@ def data(
         "line_bytes_per_s": made.link.line_bytes_per_s,
         "usable_bytes_per_s": made.link.usable_bytes_per_s,
     }
-    paths = [plain_value(each) for each in shown.crossings]
+    paths = [encode(each) for each in shown.crossings]
     need, roof = shown.memory, shown.roofline
-    memory = None if need is None else {**plain_value(need), "total": need.total, "fits": need.fits}
+    memory = None if need is None else {**encode(need), "total": need.total, "fits": need.fits}
     ridges = {} if roof is None else {"memory_ridge": roof.memory_ridge, "network_ridge": roof.network_ridge}
-    more = {"paths": paths, "memory": memory, "roofline": None if roof is None else {**plain_value(roof), **ridges}}
-    return {**plain_value(made), **rates, "measured": plain_value(measured), **more}
+    more = {"paths": paths, "memory": memory, "roofline": None if roof is None else {**encode(roof), **ridges}}
+    return {**encode(made), **rates, "measured": encode(measured), **more}
 
 
 def _parts(made: Prediction, measured: UsedShare | None, crossings: Sequence[Crossing]) -> Iterator[RenderableType]:

@@ -9,8 +9,8 @@ from rich.console import Group
 from vsphere_ml.bench.analysis.summary import figures_of
 from vsphere_ml.cli.views.bench.curve import curves
 from vsphere_ml.cli.views.bench.study import notes
-from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line, table
+from vsphere_ml.core.codec import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ def data(content: ReportContent, seen: Study) -> dict[str, Any]:
         "headline": {"tone": content.headline.tone.value, "text": content.headline.text},
         "actions": [{"code": each.finding.code, "command": each.command} for each in content.actions],
         "verdicts": list(content.verdicts),
-        "diagnostics": plain_value(content.diagnostics),
+        "diagnostics": encode(content.diagnostics),
         "not_measured": [*content.notices, *content.not_measured],
         **figures_of(seen),
         "runs": [run.run_id for run in seen.runs],

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line, table
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.order import count, fold_names
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def text(site: Inventory, clusters: Sequence[ClusterSummary]) -> Group:
 
 def data(site: Inventory, clusters: Sequence[ClusterSummary]) -> dict[str, Any]:
     """Return the clusters' fields."""
-    return {"vcenter": site.about, "datacenter": site.datacenter, "clusters": plain_value(clusters)}
+    return {"vcenter": site.about, "datacenter": site.datacenter, "clusters": encode(clusters)}
 
 
 def _parts(site: Inventory, clusters: Sequence[ClusterSummary]) -> Iterator[RenderableType]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 
 from vsphere_ml.cli.views.cluster.changes import list_names
-from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line
+from vsphere_ml.core.codec import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ def text(explanations: Sequence[Explanation]) -> RenderableType:
 
 
 def data(explanations: Sequence[Explanation]) -> Any:
-    return plain_value(explanations)
+    return encode(explanations)
 
 
 def _explain_node(one: Explanation) -> Iterator[RenderableType]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.order import count
 
@@ -33,4 +33,4 @@ def report_lines(made: Translated, source: str, problems: Sequence[Diagnostic]) 
 
 def data(made: Translated, file: str, problems: Sequence[Diagnostic]) -> dict[str, object]:
     """Return the same as plain values."""
-    return {"file": file, "nodes": made.nodes, "diagnostics": plain_value([*made.notes, *problems])}
+    return {"file": file, "nodes": made.nodes, "diagnostics": encode([*made.notes, *problems])}

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 
 from vsphere_ml.cli.views.cluster import changes, hardware
-from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.cli.views.site import ready
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.model.placement import Locality, WantPvrdma
 from vsphere_ml.core.order import count
@@ -50,7 +50,7 @@ def data(plan: Plan) -> dict[str, Any]:
         "targets": hardware.data(plan),
         "placements": [placement_fields(each) for each in plan.placements],
         "notes": list(plan.notes),
-        "diagnostics": plain_value(plan.diagnostics),
+        "diagnostics": encode(plan.diagnostics),
     }
 
 

@@ -12,9 +12,10 @@ from vsphere_ml.cli.views.cluster import plan as plans
 from vsphere_ml.cli.views.cluster import proposal
 from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.guests import guests as of_guests
-from vsphere_ml.cli.views.layout.envelope import as_data, plain_value
+from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.layout.text import line
 from vsphere_ml.cli.views.site import ready
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.order import count
 from vsphere_ml.core.plan.describe import is_off
 from vsphere_ml.core.plan.outcome import Done, Undone, Untried
@@ -58,12 +59,12 @@ def data(report: Report) -> dict[str, Any]:
         "outcomes": [_outcome(each) for each in report.outcomes],
         "off": list(report.off),
         "remaining": list(report.remaining),
-        "not_applied": plain_value(report.not_applied),
+        "not_applied": encode(report.not_applied),
         "hosts": ready.outcomes(report.hosts),
         "pending": plans.data(report.pending),
         "placements": [plans.placement_fields(each) for each in report.placements],
         "notes": list(report.notes),
-        "diagnostics": plain_value(report.diagnostics),
+        "diagnostics": encode(report.diagnostics),
         "seconds": round(report.seconds, 3),
         "guests": of_guests.data(report.guests) if report.guests else {"skipped_guests": report.skipped_guests},
     }

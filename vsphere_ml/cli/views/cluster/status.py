@@ -9,8 +9,9 @@ from rich.console import Group
 
 from vsphere_ml.cli.views.cluster import plan as plans
 from vsphere_ml.cli.views.cluster.changes import list_names
-from vsphere_ml.cli.views.layout.envelope import as_data, plain_value
+from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.layout.text import line, table
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.model.placement import Locality
 from vsphere_ml.core.order import count
 from vsphere_ml.core.plan.changes import DeleteVm
@@ -44,8 +45,8 @@ def data(status: Status) -> dict[str, Any]:
         "nodes": [_node(node) for node in status.nodes],
         "drift": list(status.drift),
         "pending": plans.data(status.pending),
-        "running": plain_value(status.running),
-        "diagnostics": plain_value(status.diagnostics),
+        "running": encode(status.running),
+        "diagnostics": encode(status.diagnostics),
         "placement_error": as_data(status.placement_error) if status.placement_error else None,
     }
 

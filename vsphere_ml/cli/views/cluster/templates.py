@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import table
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import NotPossible
 
@@ -32,7 +32,7 @@ def text(above: RenderableType, facts: Sequence[Diagnostic]) -> Group:
 
 
 def data(facts: Sequence[Diagnostic]) -> list[dict[str, Any]]:
-    return [plain_value(fact) for fact in facts]
+    return [encode(fact) for fact in facts]
 
 
 def errors(name: str, facts: Sequence[Diagnostic]) -> tuple[VsmlError, ...]:

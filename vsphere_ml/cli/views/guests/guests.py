@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 
 from vsphere_ml.cli.terminal import Answer
-from vsphere_ml.cli.views.layout.envelope import as_data, plain_value
+from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.layout.text import line
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.order import count
 from vsphere_ml.guest.converge import StepState
 
@@ -103,7 +104,7 @@ def _guest(guest: GuestResult) -> dict[str, Any]:
         "node": guest.node,
         "log": guest.log,
         "error": as_data(guest.error) if guest.error else None,
-        "playbooks": plain_value(guest.convergences),
+        "playbooks": encode(guest.convergences),
     }
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.layout.envelope import as_data, plain_value
+from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.layout.text import line, table
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.order import fold_names
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def data(seen: Verified) -> dict[str, Any]:
     return {
         "cluster": seen.cluster,
         "verified": seen.error is None,
-        "facts": plain_value(seen.evidence),
+        "facts": encode(seen.evidence),
         "unreachable": {name: as_data(error) for name, error in seen.errors.items()},
     }
 

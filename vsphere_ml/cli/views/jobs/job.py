@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from vsphere_ml.bench.model.record import Verdict
 from vsphere_ml.bench.model.user_job import JobState
 from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.layout.text import line, lines, table
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def list_files(into: Path, files: Mapping[str, tuple[str, ...]]) -> Text:
 
 
 def record_data(record: JobRecord) -> dict[str, Any]:
-    return asdict(record)
+    return dict(encode(record))
 
 
 def job_data(job: FoundJob) -> dict[str, Any]:

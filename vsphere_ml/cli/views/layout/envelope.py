@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -40,30 +38,8 @@ def as_data(error: VsmlError) -> dict[str, Any]:
         "details": list(error.details),
     }
     if isinstance(error, ConfigError) and error.problems:
-        answers["problems"] = [{**plain_value(each), "code": each.code or error.code} for each in error.problems]
+        answers["problems"] = [{**encode(each), "code": each.code or error.code} for each in error.problems]
     return answers
-
-
-def plain_value(value: object) -> Any:  # noqa: PLR0911 - one arm for each kind of value
-    """Return the value as JSON knows it: dataclasses by field, sets in order, sizes as bytes, paths as text."""
-    match value:
-        case Enum():
-            return value.value
-        case None | bool() | str() | int() | float():
-            return value
-        case Path():
-            return str(value)
-        case dict():
-            return {str(plain_value(key)): plain_value(each) for key, each in value.items()}
-        case set() | frozenset():
-            return sorted((plain_value(each) for each in value), key=str)
-        case list() | tuple():
-            return [plain_value(each) for each in value]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {each.name: plain_value(getattr(value, each.name)) for each in dataclasses.fields(value)}
-    if hasattr(value, "items"):  # read-only mappings
-        return {str(plain_value(key)): plain_value(each) for key, each in value.items()}
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
 def _document(command: str, status: str, data: object, messages: Sequence[str], errors: Sequence[VsmlError]) -> str:
@@ -71,7 +47,7 @@ def _document(command: str, status: str, data: object, messages: Sequence[str], 
         "schema": SCHEMA,
         "command": command,
         "status": status,
-        "data": plain_value(data),
+        "data": encode(data),
         "messages": list(messages),
         "errors": [as_data(error) for error in errors],
     }

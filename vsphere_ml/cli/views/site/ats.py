@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.cli import exits
 from vsphere_ml.cli.terminal import Answer
-from vsphere_ml.cli.views.layout.envelope import as_data, plain_value
+from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.site import ats_text
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.hosts.host_changes import describe_host_change
 
 if TYPE_CHECKING:
@@ -48,23 +49,23 @@ def _host(each: HostPlan, outcome: HostOutcome | None, report: AtsReport) -> dic
         "host": each.name,
         "enabled": facts.enabled,
         "settings": [_fact(fact) for fact in facts.facts],
-        "vms": [{**plain_value(vm), "ok": vm.ok} for vm in facts.vms],
+        "vms": [{**encode(vm), "ok": vm.ok} for vm in facts.vms],
         "steps": [describe_host_change(step) for step in each.steps],
         "reboots": each.reboots,
         "stopped": list(each.stopped),
         "foreign": list(each.foreign),
         "migrated": list(each.migrated),
         "warnings": list(each.warnings),
-        "diagnostics": plain_value(each.diagnostics),
-        "refusals": plain_value(each.refusals),
-        "former": plain_value(last.record.former) if last.record else {},
+        "diagnostics": encode(each.diagnostics),
+        "refusals": encode(each.refusals),
+        "former": encode(last.record.former) if last.record else {},
         "outcome": None if outcome is None else _outcome(outcome),
     }
 
 
 def _fact(fact: HostSetting) -> dict[str, Any]:
     return {
-        **plain_value(fact),
+        **encode(fact),
         "state": fact.state.value,
         "is_configured": fact.is_configured,
         "is_pending_reboot": fact.is_pending,

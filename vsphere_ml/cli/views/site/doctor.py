@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line, table
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def text(checks: Sequence[Diagnostic]) -> Columns:
 
 def data(checks: Sequence[Diagnostic]) -> dict[str, Any]:
     """Return the checks' fields."""
-    return {"checks": plain_value(checks)}
+    return {"checks": encode(checks)}
 
 
 def sources(found: Endpoint, password: Diagnostic) -> list[Diagnostic]:

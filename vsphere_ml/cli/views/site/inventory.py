@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line, table
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def text(inventory: Inventory) -> Group:
 
 def data(inventory: Inventory) -> dict[str, Any]:
     """Return everything that was seen; memory in bytes."""
-    answers: dict[str, Any] = plain_value(inventory)
+    answers: dict[str, Any] = encode(inventory)
     return answers
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line, table
+from vsphere_ml.core.codec import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,10 +42,10 @@ def text(found: OfferedProfiles) -> RenderableType:
 def data(found: OfferedProfiles) -> dict[str, Any]:
     """Return every offer of every host, and of every cluster."""
     return {
-        "hosts": plain_value(found.hosts),
-        "clusters": plain_value(found.clusters),
+        "hosts": encode(found.hosts),
+        "clusters": encode(found.clusters),
         "differences": list(found.differences),
-        "direct_path": plain_value(found.direct_path),
+        "direct_path": encode(found.direct_path),
     }
 
 

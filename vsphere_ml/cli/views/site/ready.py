@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.cli.views.cluster.changes import list_names
-from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.hosts.host_changes import NoteRunning, WriteRecord, describe_host_change
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ def data(hosts: Sequence[HostPlan]) -> list[dict[str, Any]]:
             "stopped": list(host.stopped),
             "foreign": list(host.foreign),
             "migrated": list(host.migrated),
-            "refusals": plain_value(host.refusals),
+            "refusals": encode(host.refusals),
             "warnings": list(host.warnings),
-            "diagnostics": plain_value(host.diagnostics),
+            "diagnostics": encode(host.diagnostics),
         }
         for host in hosts
     ]

@@ -8,6 +8,7 @@ from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.cluster import report
 from vsphere_ml.cli.views.cluster import status as status_view
 from vsphere_ml.cli.views.layout import envelope
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.placement.solve import solve
@@ -138,7 +139,7 @@ def test_a_status_shows_what_lacks_and_why_a_node_has_no_seat(shown: Callable[..
     )
     text = written(status_view.text(seen), shown)
     golden(text)
-    data = json.loads(json.dumps(envelope.plain_value(status_view.data(seen))))
+    data = json.loads(json.dumps(encode(status_view.data(seen))))
     assert [node["state"] for node in data["nodes"]] == ["running", "missing"]
     assert data["placement_error"]["code"] == "placement.infeasible"
 

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from tests.fakes.pictures import quad_8u3, vm
 from tests.unit.flows.hosts_rig import Rig, existing
-from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.progress.host_progress import HostLines, show_host_progress
 from vsphere_ml.cli.views.site import ats, ats_text
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.hosts.host_changes import EnterMaintenance, Reboot, WriteRecord
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
@@ -135,7 +135,7 @@ def test_data_has_what_a_script_needs_also_of_a_failure(golden: Golden) -> None:
     report = failed().run()
     answer = ats.answer(report, read_only=False, check=False, lab=False)
     assert (answer.status, [each.code for each in answer.errors]) == (4, ["ats.host-failed"])
-    found = json.loads(json.dumps(plain_value(answer.data)))
+    found = json.loads(json.dumps(encode(answer.data)))
     first, second = found["hosts"]
     assert first["outcome"]["errors"][0]["code"] == "host.reboot-timeout"
     golden(first["outcome"]["left"][-1])

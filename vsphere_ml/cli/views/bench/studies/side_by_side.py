@@ -9,8 +9,8 @@ from rich.console import Group
 from vsphere_ml.bench.studies import documents
 from vsphere_ml.bench.studies.side_by_side import CellState
 from vsphere_ml.cli.terminal import Answer
-from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line, table
+from vsphere_ml.core.codec import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ def answer(done: StudyOutcome) -> Answer:
     """Return the command's answer; its status is the first error's."""
     return Answer(
         text=Group(*_parts(done)),
-        data={**plain_value(done.result), "record": str(done.folder), "next_steps": list(done.next_steps)},
+        data={**encode(done.result), "record": str(done.folder), "next_steps": list(done.next_steps)},
         status=done.errors[0].status if done.errors else 0,
         errors=done.errors,
     )

@@ -1,4 +1,9 @@
-"""Dataclasses to JSON and back, strictly: an unknown key, a missing one or a wrong type is a mistake with its place."""
+"""Dataclasses to JSON and back, for all that vsml writes and some of it reads again: records, jobs, saved plans.
+
+Reading is strict: an unknown key, a missing one or a wrong type is a mistake with its place. What people write by hand
+is pydantic's, in `config/`; this reader stops at the first mistake, so that a hostile document of 100 MB cannot make a
+million of them.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +12,9 @@ import functools
 import math
 import types
 import typing
-from collections.abc import Mapping
-from enum import StrEnum
+from collections.abc import Callable, Mapping
+from enum import Enum, StrEnum
+from pathlib import PurePath
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -25,16 +31,36 @@ class Mismatch(Exception):  # noqa: N818 - what the reader found, not a failure 
         self.path = path
         self.message = message
 
+    def __str__(self) -> str:
+        return f"{'.'.join(map(str, self.path))}: {self.message}" if self.path else self.message
 
-def encode(value: object) -> Any:
-    """Return the value as JSON knows it."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {each.name: encode(getattr(value, each.name)) for each in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {key: encode(each) for key, each in value.items()}
-    if isinstance(value, tuple):
-        return [encode(each) for each in value]
-    return value
+
+def fields(value: object) -> dict[str, Any]:
+    """Return a dataclass's fields as they are; TypeError for anything else."""
+    if not dataclasses.is_dataclass(value):
+        raise TypeError(f"{type(value).__name__} has no form in JSON")
+    return {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+
+
+def encode(value: object, special: Callable[[object], object] = fields) -> Any:  # noqa: PLR0911 - one arm for each kind
+    """Return the value as JSON knows it: dataclasses by field, sets in order, sizes as bytes, paths as text.
+
+    `special` returns what stands for a dataclass, or for what JSON knows nothing of.
+    """
+    match value:
+        case Enum():
+            return value.value
+        case None | bool() | str() | int() | float():
+            return value
+        case PurePath():
+            return str(value)
+        case Mapping():
+            return {str(encode(key)): encode(each, special) for key, each in value.items()}
+        case set() | frozenset():
+            return sorted((encode(each, special) for each in value), key=str)
+        case list() | tuple():
+            return [encode(each, special) for each in value]
+    return encode(special(value), special)
 
 
 def decode(kind: type[T], value: object) -> T:
@@ -42,12 +68,17 @@ def decode(kind: type[T], value: object) -> T:
     return typing.cast("T", _decode(kind, value, ()))
 
 
-def _decode(kind: Any, value: object, path: tuple[Step, ...]) -> object:
+def _decode(kind: Any, value: object, path: tuple[Step, ...]) -> object:  # noqa: PLR0911 - one arm for each kind
+    if kind is Any:
+        return value
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is types.UnionType:  # only ever `something | None`
         return None if value is None else _decode(arguments[0], value, path)
     if origin is tuple:
-        return tuple(_decode(arguments[0], each, (*path, at)) for at, each in enumerate(_list(value, path)))
+        items = _list(value, path)
+        if arguments[-1] is not Ellipsis and len(items) != len(arguments):
+            raise Mismatch(path, f"a list of {len(arguments)} is wanted, not of {len(items)}")
+        return tuple(_decode(arguments[0], each, (*path, at)) for at, each in enumerate(items))
     if origin is Mapping:
         return {key: _decode(arguments[1], each, (*path, key)) for key, each in _object(value, path).items()}
     if dataclasses.is_dataclass(kind):
@@ -61,10 +92,14 @@ def _decode_fields(kind: type, value: dict[str, Any], path: tuple[Step, ...]) ->
     wanted = {each.name: each for each in dataclasses.fields(kind)}
     for key in sorted(value.keys() - wanted.keys()):
         raise Mismatch((*path, key), f"there is no key {key!r} here")
-    for key, each in wanted.items():
-        required = each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING
-        if required and key not in value:
-            raise Mismatch(path, f"the key {key!r} is missing")
+    missing = [
+        repr(key)
+        for key, each in wanted.items()
+        if each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING and key not in value
+    ]
+    if missing:
+        subject, verb = ("keys", "are") if len(missing) > 1 else ("key", "is")
+        raise Mismatch(path, f"the {subject} {', '.join(missing)} {verb} missing")
     hints = fields_of(kind)
     return kind(**{key: _decode(hints[key], each, (*path, key)) for key, each in value.items()})
 
