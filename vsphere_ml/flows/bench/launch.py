@@ -103,14 +103,13 @@ def run_launch(
 
     The wire is measured before the first rank starts.
     """
-    attempt = _Attempt(session, _job(session, spec, planned), planned.launch, timestamp(), measurements.clean)
+    attempt = _Attempt(session, replace(_begin_launch(session, spec, planned), clean=measurements.clean))
     try:
-        attempt.job = _prepare_job(session, attempt.job)
+        attempt.context = _prepare_launch(session, attempt.context)
         attempt.record(VSML_ENDED)
         run = _measure_launch(attempt, measurements)
     except VsmlError as error:
-        run = evidence.failed_run(attempt.context(), error)
-        return attempt.noted(run), error
+        return attempt.noted(evidence.failed_run(attempt.end(), error)), error
     except KeyboardInterrupt:
         attempt.record("interrupted")
         raise
@@ -122,17 +121,15 @@ class _Attempt:
     """A launch that is being made. Until it has ended the record says that it was cut: vsml may be killed any time."""
 
     session: BenchSession
-    job: Job
-    launch: int
-    began: str
-    clean: Proof | None
+    context: LaunchContext
     processes_left: tuple[ProcessesLeft, ...] = ()
 
-    def context(self) -> LaunchContext:
-        return _launch_context(self.session, self.job, self.launch, self.began, self.clean)
+    def end(self) -> LaunchContext:
+        """Return the launch as one that ends now."""
+        return replace(self.context, ended=timestamp())
 
     def record(self, why_cut: str) -> None:
-        store.write(self.noted(evidence.cut(self.context(), why_cut)), self.session.folder)
+        store.write(self.noted(evidence.cut(self.end(), why_cut)), self.session.folder)
 
     def noted(self, run: Run) -> Run:
         """Return the run with a remark for each guest in which something of it may go on."""
@@ -149,15 +146,16 @@ def _processes_left(left: ProcessesLeft) -> Diagnostic:
 
 
 def _measure_launch(attempt: _Attempt, measurements: SideMeasurements) -> Run:
-    if attempt.job.configuration.workload is Workload.MEMCPY:
-        return evidence.link_run(replace(attempt.context(), measured=_measure_copies(attempt.session, attempt.job)))
-    if attempt.job.configuration.workload is Workload.LINK:
-        return _measure_links(replace(attempt.context(), measured=measurements.measured()))
+    session, job = attempt.session, attempt.context.job
+    if job.configuration.workload is Workload.MEMCPY:
+        return evidence.link_run(replace(attempt.end(), measured=_measure_copies(session, job)))
+    if job.configuration.workload is Workload.LINK:
+        return _measure_links(replace(attempt.end(), measured=measurements.measured()))
     measured = measurements.measured()
-    began = attempt.session.clock.now()
+    began = session.clock.now()
     events = _run(attempt)
-    waited = measurements.cpu_times([each.name for each in attempt.job.nodes], attempt.session.clock.now() - began)
-    context = replace(attempt.context(), cpu_times=waited, measured=measured)
+    waited = measurements.cpu_times([each.name for each in job.nodes], session.clock.now() - began)
+    context = replace(attempt.end(), cpu_times=waited, measured=measured)
     run = evidence.run(context, events.logs, events.log, events.stop)
     return replace(run, diagnostics=(*run.diagnostics, *events.diagnostics))
 
@@ -178,32 +176,30 @@ def _measure_copies(session: BenchSession, job: Job) -> MeasuredLinks:
 
 def refused_run(session: BenchSession, spec: BenchSpec, planned: PlannedLaunch, error: VsmlError) -> Run:
     """Return the record of a launch that was not begun."""
-    return evidence.refused_run(
-        _launch_context(session, _job(session, spec, planned), planned.launch, timestamp(), None), error
-    )
+    return evidence.refused_run(_begin_launch(session, spec, planned), error)
 
 
 def obstacle(session: BenchSession, spec: BenchSpec, planned: PlannedLaunch) -> NotPossible | None:
     """Return why this launch cannot be made on these guests, before anything is."""
     try:
-        _prepare_job(session, _job(session, spec, planned))
+        _prepare_launch(session, _begin_launch(session, spec, planned))
     except NotPossible as error:
         return error
     return None
 
 
-def _prepare_job(session: BenchSession, job: Job) -> Job:
-    """Return the job with its program and what its transport asks for; NotPossible where the guests lack it."""
+def _prepare_launch(session: BenchSession, context: LaunchContext) -> LaunchContext:
+    """Return the launch with its program and what its transport asks for; NotPossible where the guests lack it."""
+    job, surveyed = context.job, context.surveyed
     asked = job.configuration
-    surveyed = _surveyed_nodes(session, job)
     if asked.workload is Workload.MEMCPY:
         nvbandwidth.check_nvbandwidth(surveyed)
-        return job
+        return context
     if asked.workload is Workload.REGIMES:
         check_regime(asked, surveyed)
     if asked.workload is Workload.LINK:
         _check_link_tool(asked.transport, surveyed)
-        return job
+        return context
     if (
         asked.transport.spec.gpu_memory
         and asked.workload is not Workload.NCCL
@@ -218,7 +214,7 @@ def _prepare_job(session: BenchSession, job: Job) -> Job:
     tests = _nccl_tests(job, surveyed) if asked.workload is Workload.NCCL else None
     job = programs.with_program(job, session.settings.script, session.settings.arguments, tests)
     launched(job)
-    return job
+    return replace(context, job=job)
 
 
 def _check_link_tool(transport: Transport, surveyed: Sequence[Surveyed]) -> None:
@@ -227,13 +223,11 @@ def _check_link_tool(transport: Transport, surveyed: Sequence[Surveyed]) -> None
         raise link_tools.no_tool(transport, why, surveyed[0].node)
 
 
-def _surveyed_nodes(session: BenchSession, job: Job) -> tuple[Surveyed, ...]:
-    transport = job.configuration.transport
-    return tuple(survey.restrict_ports(each, transport) for each in session.surveyed[: len(job.nodes)])
-
-
-def _launch_context(session: BenchSession, job: Job, launch: int, began: str, clean: Proof | None) -> LaunchContext:
-    return replace(make_launch_context(session, job, launch, began, _surveyed_nodes(session, job)), clean=clean)
+def _begin_launch(session: BenchSession, spec: BenchSpec, planned: PlannedLaunch) -> LaunchContext:
+    """Return a launch that begins now, with nothing checked yet."""
+    job, transport = _job(session, spec, planned), planned.configuration.transport
+    surveyed = tuple(survey.restrict_ports(each, transport) for each in session.surveyed[: len(job.nodes)])
+    return make_launch_context(session, job, planned.launch, timestamp(), surveyed)
 
 
 class LaunchSession(Protocol):
@@ -300,7 +294,7 @@ class _CollectedOutput:
 
 def _run(attempt: _Attempt) -> _CollectedOutput:
     """Return what was told; no process of the job is left in guests that answer."""
-    session, job = attempt.session, attempt.job
+    session, job = attempt.session, attempt.context.job
     places = session.places[: len(job.nodes)]
     how = launched(job)
     try:
