@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ from tests.integration.guests import needed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.e2e.trained import Cluster
 
@@ -23,12 +25,19 @@ ANSWER = "cd /proc/sys/net/ipv4/conf/all && echo 1 >arp_ignore && echo 2 >arp_an
 ADDRESS = "ip address replace 10.20{number}.0.$(hostname | tr -dc 0-9)/24 dev {rail} && ip link set {rail} up"
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with measured.fabric(tmp_path_factory.mktemp("fabric"), nodes=8, rails=len(RAILS)) as made:
+@contextmanager
+def fabric_of_rails(folder: Path, nodes: int) -> Iterator[Cluster]:
+    """Yield so many guests whose rails have addresses."""
+    with measured.fabric(folder, nodes=nodes, rails=len(RAILS)) as made:
         run(made, ANSWER)
         for rail in RAILS:
             run(made, ADDRESS.format(rail=rail, number=rail.removeprefix("eth")))
+        yield made
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with fabric_of_rails(tmp_path_factory.mktemp("fabric"), nodes=8) as made:
         yield made
 
 

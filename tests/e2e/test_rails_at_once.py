@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e import measured, trained
-from tests.e2e.test_fabric_rails import ADDRESS, ANSWER, RAILS, run
+from tests.e2e.test_fabric_rails import RAILS, fabric_of_rails, run
 from tests.integration.guests import needed
 
 if TYPE_CHECKING:
@@ -24,10 +24,7 @@ PAYLOAD = 1448 / 1514
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with measured.fabric(tmp_path_factory.mktemp("rails"), nodes=2, rails=len(RAILS)) as made:
-        run(made, ANSWER)
-        for rail in RAILS:
-            run(made, ADDRESS.format(rail=rail, number=rail.removeprefix("eth")))
+    with fabric_of_rails(tmp_path_factory.mktemp("rails"), nodes=2) as made:
         yield made
 
 
