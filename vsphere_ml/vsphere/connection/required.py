@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyVmomi import VmomiSupport
 
 from vsphere_ml.core.errors import VSphereError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _types: Any = VmomiSupport
 _SOURCE = "_vsml_source"
@@ -70,13 +73,30 @@ def require_result(result: T | None, found: Any, method: str) -> T:
     return result
 
 
-def forget_defaults(found: Any, version: str, source: AnswerSource) -> None:
-    """Unset what a data object has to have before its answer is read; a fault keeps pyvmomi's values."""
-    values = vars(found)
-    values[_SOURCE] = source
-    kind: Any = type(found)
-    for name in _required_names(kind, version):
-        values.pop(name, None)
+@dataclass(frozen=True, slots=True)
+class BlankObject:
+    """A data object before its answer is read: what it has to have is not set."""
+
+    kind: Any
+    values: Mapping[str, Any]
+    lists: tuple[tuple[str, Any], ...]
+
+    def make(self, source: AnswerSource) -> Any:
+        made = self.kind.__new__(self.kind)
+        values = vars(made)
+        values.update(self.values)
+        values[_SOURCE] = source
+        for name, kind in self.lists:
+            values[name] = kind()
+        return made
+
+
+@cache
+def blank_object(kind: Any, version: str) -> BlankObject:
+    """Return what objects of a type are made from in this API version; a fault is not one: it keeps its values."""
+    values = {name: value for name, value in vars(kind()).items() if name not in _required_names(kind, version)}
+    lists = {name: type(value) for name, value in values.items() if isinstance(value, list)}
+    return BlankObject(kind, {name: value for name, value in values.items() if name not in lists}, (*lists.items(),))
 
 
 def type_name(found: Any) -> str:
@@ -88,8 +108,14 @@ def fits(value: Any, declared: Any) -> bool:
     """Return whether a value can be of a type that the API declares; a word of an enumeration is a text."""
     if issubclass(declared, list):
         return isinstance(value, list) and all(fits(each, declared.Item) for each in value)
+    kind: Any = type(value)
+    return _type_fits(kind, declared)
+
+
+@cache
+def _type_fits(kind: Any, declared: Any) -> bool:
     basic = next((each for each in (str, int, float) if issubclass(declared, each)), declared)
-    return declared is object or declared is type or isinstance(value, basic)
+    return declared is object or declared is type or issubclass(kind, basic)
 
 
 @cache

@@ -13,10 +13,11 @@ from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any
 from xml.parsers.expat import ExpatError
 
-from pyVmomi import SoapAdapter, VmomiSupport, vmodl
+from pyVmomi import SoapAdapter, VmomiSupport
 
 from vsphere_ml.vsphere.connection.bounds import AnswerTooLargeError, read_all
-from vsphere_ml.vsphere.connection.required import fits, forget_defaults, source_of
+from vsphere_ml.vsphere.connection.required import fits, source_of
+from vsphere_ml.vsphere.connection.value_reader import ValueReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 _soap: Any = SoapAdapter
 _types: Any = VmomiSupport
-# What names the object that the values after it are of.
-_ABOUT_AN_OBJECT = (vmodl.query.PropertyCollector.ObjectContent, vmodl.query.PropertyCollector.ObjectUpdate)
 _GZIP = zlib.MAX_WBITS + 16
 _PIECE = 16 << 10
 _SESSION = "vmware_soap_session"
@@ -128,39 +127,12 @@ class _Reader(_soap.SoapResponseDeserializer):  # type: ignore[misc]
 
     def __init__(self, stub: Stub, source: AnswerSource) -> None:
         super().__init__(stub)
-        self.deser = _ValueReader(stub, source)
+        self.deser = ValueReader(stub, source)
         self.is_answer = False
 
     def StartElementHandler(self, tag: str, attr: Any) -> None:  # noqa: N802
         super().StartElementHandler(tag, attr)
         self.is_answer = self.is_answer or self.isFault or tag.endswith("Response")
-
-
-class _ValueReader(_soap.SoapDeserializer):  # type: ignore[misc]
-    """Reads values as a newer vSphere may send them, and makes none up for those that are left out."""
-
-    def __init__(self, stub: Stub, source: AnswerSource) -> None:
-        super().__init__(stub)
-        self._source = source
-
-    def StartElementHandler(self, tag: str, attr: Any) -> None:  # noqa: N802
-        super().StartElementHandler(tag, attr)
-        opened = self.stack[-1]
-        if isinstance(opened, _types.DataObject) and not isinstance(opened, Exception):
-            forget_defaults(opened, self.version, self._source)
-
-    def EndElementHandler(self, tag: str) -> None:  # noqa: N802
-        self._carry_unknown_word()
-        super().EndElementHandler(tag)
-        above = self.stack[-1] if getattr(self, "stack", None) else None
-        if isinstance(above, _ABOUT_AN_OBJECT) and tag.endswith("obj"):
-            self._source = source_of(above.obj, self._source.method)
-
-    def _carry_unknown_word(self) -> None:
-        """Take a word that an enumeration of this pyvmomi does not have as a text."""
-        kind: Any = self.stack[-1] if self.stack else None
-        if type(kind) is type and kind.__base__ is _types.Enum and self.data not in getattr(kind, "values", ()):
-            self.stack[-1] = str
 
 
 class _Unpacked:

@@ -111,9 +111,10 @@ def _pages(session: Session, starts: list[Any], wanted: Mapping[Any, Iterable[st
     collector = session.content.propertyCollector
     spec = _P.FilterSpec(objectSet=starts, propSet=properties, reportMissingObjectsInResults=True)
     page = collector.RetrievePropertiesEx([spec], _P.RetrieveOptions(maxObjects=PAGE))
+    kinds = tuple(wanted)
     while page is not None:
         for found in page.objects:
-            if not isinstance(found.obj, tuple(wanted)):
+            if not isinstance(found.obj, kinds):
                 raise _foreign_error(found.obj)
             yield found.obj, Properties(found)
         page = collector.ContinueRetrievePropertiesEx(page.token) if page.token else None

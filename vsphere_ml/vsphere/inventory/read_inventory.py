@@ -248,10 +248,11 @@ class _Read:
 
     def hosts(self, clusters: tuple[ComputeCluster, ...]) -> tuple[Host, ...]:
         known = {cluster.ref for cluster in clusters}
-        made = (self._host(ref, known) for ref in self.host_objects)
+        detailed = {ref: vm for ref, vm in self.vms.items() if vm.settings is not None}
+        made = (self._host(ref, known, detailed) for ref in self.host_objects)
         return tuple(sorted(made, key=lambda host: (host.name, host.ref)))
 
-    def _host(self, ref: HostRef, clusters: set[ClusterRef]) -> Host:
+    def _host(self, ref: HostRef, clusters: set[ClusterRef], detailed: Mapping[VmRef, Vm]) -> Host:
         props = self.host_props[ref]
         parent = ClusterRef(_parent(props))
         return hosts.host(
@@ -261,7 +262,7 @@ class _Read:
             hardware=self.assignable.newest(ref),
             reserved_mib=self.reserved[ref],
             extra=self.assignable.learnt(ref, props),
-            vms=self.vms,
+            vms=detailed,
         )
 
     def site(self, around: surroundings.Surroundings, inventory: Inventory) -> Site:
