@@ -1,51 +1,64 @@
-"""The tree of commands. Importing it imports no flow and no edge; each command does so when it runs."""
+"""The tree of commands. Only a command that the words can mean is imported, and it imports its flow when it runs."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from vsphere_ml import __version__
 from vsphere_ml.cli import options
-from vsphere_ml.cli.bench import port
-from vsphere_ml.cli.bench.app import app as bench
-from vsphere_ml.cli.cluster import (
-    capacity,
-    check,
-    destroy,
-    export,
-    imports,
-    init,
-    list_clusters,
-    log,
-    plan,
-    provision,
-    status,
-)
-from vsphere_ml.cli.commands import App, Root, keep_named_commands
-from vsphere_ml.cli.guests import configure, ssh, ssh_config, verify
-from vsphere_ml.cli.guests import run as run_command
-from vsphere_ml.cli.jobs.app import app as job
-from vsphere_ml.cli.kubernetes import export as k8s_export
-from vsphere_ml.cli.kubernetes import image as k8s_image
-from vsphere_ml.cli.kubernetes import lint as k8s
-from vsphere_ml.cli.lab import lab, lab_hosts
+from vsphere_ml.cli.commands import SAME, App, Root
 from vsphere_ml.cli.options import callback
-from vsphere_ml.cli.site import doctor, enable_ats, inventory, profiles, rules, topology
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 START, CLUSTER, GUESTS, SITE = "Start", "Cluster", "Guests", "Site"
-BENCHMARK, EXCHANGE, LAB = "Benchmark", "Other tools", "Lab"
+BENCHMARK, EXCHANGE = "Benchmark", "Other tools"
 
-app = App(
-    cls=Root,
-    name="vsml",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
+
+class _Row(NamedTuple):
+    """A command of vsml's, or a group of commands: what the help of all shows, and the module and name it has here."""
+
+    name: str
+    panel: str
+    short_help: str
+    place: str
+
+
+COMMANDS = (
+    _Row("init", START, "write a starter file", "cluster.init:init"),
+    _Row("check", START, "validate a file", "cluster.check:check"),
+    _Row("doctor", START, "test the connection", "site.doctor:doctor"),
+    _Row("lab", START, "a vCenter to try it", "lab.lab_hosts:app"),
+    _Row("plan", CLUSTER, "show changes only", "cluster.plan:plan"),
+    _Row("provision", CLUSTER, "create or update", "cluster.provision:provision"),
+    _Row("status", CLUSTER, "what exists", "cluster.status:status"),
+    _Row("destroy", CLUSTER, "remove it", "cluster.destroy:destroy"),
+    _Row("list", CLUSTER, "all clusters", "cluster.list_clusters:list_clusters"),
+    _Row("capacity", CLUSTER, "how many more fit", "cluster.capacity:capacity"),
+    _Row("log", CLUSTER, "who changed what", "cluster.log:log"),
+    _Row("configure", GUESTS, "run the playbooks", "guests.configure:configure"),
+    _Row("verify", GUESTS, "check every guest", "guests.verify:verify"),
+    _Row("run", GUESTS, "run on all nodes", "guests.run:run"),
+    _Row("ssh", GUESTS, "sign in to a node", "guests.ssh:ssh"),
+    _Row("cp", GUESTS, "copy files", "guests.cp:cp"),
+    _Row("ssh-config", GUESTS, "for ssh and rsync", "guests.ssh_config:ssh_config"),
+    _Row("job", GUESTS, "run your training", "jobs.app:app"),
+    _Row("inventory", SITE, "hosts, GPUs, NICs", "site.inventory:inventory"),
+    _Row("profiles", SITE, "vGPUs that are free", "site.profiles:profiles"),
+    _Row("topology", SITE, "PCIe of the hosts", "site.topology:topology"),
+    _Row("enable-ats", SITE, "PCIe ATS on hosts", "site.enable_ats:enable_ats"),
+    _Row("rules", SITE, "what fits together", "site.rules:app"),
+    _Row("bench", BENCHMARK, "measure and compare", "bench.app:app"),
+    _Row("port", BENCHMARK, "script to Horovod", "bench.port:port"),
+    _Row("import", EXCHANGE, "other tools' files", "cluster.imports:app"),
+    _Row("export", EXCHANGE, "for other tools", "kubernetes.export:app"),
+    _Row("k8s", EXCHANGE, "jobs and images", "kubernetes.image:app"),
 )
 
 
@@ -55,9 +68,8 @@ def _version(value: bool) -> None:  # noqa: FBT001 - typer's signature
         raise typer.Exit
 
 
-@app.callback()
 @callback
-def root(
+def _root(
     version: Annotated[
         bool | None, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = None,
@@ -69,37 +81,41 @@ def root(
     """
 
 
-app.command(rich_help_panel=START, short_help="write a starter file")(init.init)
-app.command(rich_help_panel=START, short_help="validate a file")(check.check)
-app.command(rich_help_panel=START, short_help="test the connection")(doctor.doctor)
-app.command(rich_help_panel=CLUSTER, short_help="show changes only")(plan.plan)
-app.command(rich_help_panel=CLUSTER, short_help="create or update")(provision.provision)
-app.command(rich_help_panel=CLUSTER, short_help="what exists")(status.status)
-app.command(rich_help_panel=CLUSTER, short_help="remove it")(destroy.destroy)
-app.command(name="list", rich_help_panel=CLUSTER, short_help="all clusters")(list_clusters.list_clusters)
-app.command(rich_help_panel=CLUSTER, short_help="how many more fit")(capacity.capacity)
-app.command(rich_help_panel=CLUSTER, short_help="who changed what")(log.log)
-app.command(rich_help_panel=GUESTS, short_help="run the playbooks")(configure.configure)
-app.command(rich_help_panel=GUESTS, short_help="check every guest")(verify.verify)
-app.command(rich_help_panel=GUESTS, short_help="run on all nodes")(run_command.run)
-app.command(rich_help_panel=GUESTS, short_help="sign in to a node")(ssh.ssh)
-app.command(name="ssh-config", rich_help_panel=GUESTS, short_help="for ssh and rsync")(ssh_config.ssh_config)
-app.add_typer(job, name="job", rich_help_panel=GUESTS, short_help="run your training")
-app.command(rich_help_panel=SITE, short_help="hosts, GPUs, NICs")(inventory.inventory)
-app.command(rich_help_panel=SITE, short_help="vGPUs that are free")(profiles.profiles)
-app.command(rich_help_panel=SITE, short_help="PCIe of the hosts")(topology.topology)
-app.command(name="enable-ats", rich_help_panel=SITE, short_help="PCIe ATS on hosts")(enable_ats.enable_ats)
-app.add_typer(rules.app, name="rules", rich_help_panel=SITE, short_help="what fits together")
-app.add_typer(bench, name="bench", rich_help_panel=BENCHMARK, short_help="measure and compare")
-app.command(rich_help_panel=BENCHMARK, short_help="script to Horovod")(port.port)
-app.add_typer(imports.app, name="import", rich_help_panel=EXCHANGE, short_help="other tools' files")
-export.app.command()(k8s_export.kubernetes)
-app.add_typer(export.app, name="export", rich_help_panel=EXCHANGE, short_help="for other tools")
-k8s.app.command()(k8s_image.image)
-app.add_typer(k8s.app, name="k8s", rich_help_panel=EXCHANGE, short_help="jobs and images")
-lab.app.command()(lab_hosts.hosts)
-lab.app.command()(lab_hosts.host)
-app.add_typer(lab.app, name="lab", rich_help_panel=LAB, short_help="a vCenter to try it")
+def assemble(words: Collection[str] | None = None) -> typer.Typer:
+    """Return the app with those commands complete that these words can mean (None: all), the others as names.
+
+    Making every option of every command took longer than all else of a short run.
+    """
+    meant = None if words is None else {SAME.get(word, word) for word in words}
+    made = App(
+        cls=Root,
+        name="vsml",
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+    )
+    made.callback()(_root)
+    for row in COMMANDS:
+        _add(made, row, _do_nothing if meant is not None and row.name not in meant else _load(row))
+    return made
+
+
+def _load(row: _Row) -> Any:
+    module, _, name = row.place.partition(":")
+    return getattr(import_module(f"vsphere_ml.cli.{module}"), name)
+
+
+def _add(made: typer.Typer, row: _Row, command: Any) -> None:
+    shown: Any = {"name": row.name, "rich_help_panel": row.panel, "short_help": row.short_help}
+    if isinstance(command, typer.Typer):
+        made.add_typer(command, **shown)
+    else:
+        made.command(**shown)(command)
+
+
+def _do_nothing() -> None:
+    """Stand for a command that is not meant."""
 
 
 def main() -> None:
@@ -109,8 +125,7 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Return the exit status of a command line."""
-    completing = "_VSML_COMPLETE" in os.environ  # the words are in another variable then
-    command = typer.main.get_command(app if completing else keep_named_commands(app, arguments))
+    command = typer.main.get_command(assemble({*arguments, *_completed_words()}))
     if options.wants_json(arguments):
         _leave_out_help(command)
     try:
@@ -125,6 +140,12 @@ def run(arguments: list[str]) -> int:
         from vsphere_ml.cli import exits
 
         return exits.cut(arguments)
+
+
+def _completed_words() -> list[str]:
+    """Return the words of the line that a shell completes, from where typer's scripts put it."""
+    lines = (os.environ.get(name, "") for name in ("COMP_WORDS", "_TYPER_COMPLETE_ARGS"))
+    return " ".join(lines).split() if "_VSML_COMPLETE" in os.environ else []
 
 
 def _leave_out_help(command: Any) -> None:

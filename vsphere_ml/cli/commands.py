@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
-from typer.main import get_command_name
 
 from vsphere_ml import __version__
 from vsphere_ml.cli.options import GLOBAL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
-
-    from typer.models import CommandInfo, TyperInfo
+    from collections.abc import Callable, Iterable, Iterator
 
 F = TypeVar("F", bound="Callable[..., Any]")
 OPTIONS = "options"  # as in `vsml help options`
@@ -127,40 +123,6 @@ class App(typer.Typer):
         self, name: str | None = None, *, cls: type[TyperCommand] | None = Command, **given: Any
     ) -> Callable[[F], F]:
         return super().command(name, cls=cls, **given)
-
-
-def keep_named_commands(app: typer.Typer, words: Collection[str]) -> typer.Typer:
-    """Return the app with those commands complete that a command line can mean, the others with their names alone.
-
-    Typer makes every option of every command before it looks which is meant; that took longer than all else of a run.
-    """
-    meant = {SAME.get(word, word) for word in words}
-    made = copy(app)
-    made.registered_commands = [
-        each if _name(each) in meant else _strip_command(each) for each in app.registered_commands
-    ]
-    made.registered_groups = [each if each.name in meant else _strip_group(each) for each in app.registered_groups]
-    return made
-
-
-def _name(command: CommandInfo) -> str:
-    return command.name or get_command_name(command.callback.__name__ if command.callback else "")
-
-
-def _strip_command(command: CommandInfo) -> CommandInfo:
-    made = copy(command)
-    made.name, made.callback = _name(command), _do_nothing
-    return made
-
-
-def _strip_group(group: TyperInfo) -> TyperInfo:
-    made = copy(group)
-    made.typer_instance = keep_named_commands(group.typer_instance, ()) if group.typer_instance else None
-    return made
-
-
-def _do_nothing() -> None:
-    """Stand for a command that is not meant."""
 
 
 def _show_flags_without_a_value(command: TyperCommand | TyperGroup, ctx: Any) -> None:

@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from vsphere_ml.ssh.session.target import SshTarget
 
@@ -15,6 +15,30 @@ def command(target: SshTarget, words: Sequence[str] = ()) -> list[str]:
     """Return the words of an ssh call: a session, or one command."""
     to = f"{target.user}@{target.host}"
     return ["ssh", *arguments(target), *_login_options(target), "--", to, *([line(words)] if words else [])]
+
+
+def copy_command(targets: Mapping[str, SshTarget], paths: Sequence[str]) -> list[str]:
+    """Return the words of an scp call; a path `NODE:PATH` of one of these guests is in it, any other is here.
+
+    One call has one port, key and way: all guests of a cluster have the same.
+    """
+    target = next(iter(targets.values()))
+    port, *key = _login_options(target)[1:]
+    return ["scp", "-r", *arguments(target), "-P", port, *key, "--", *(_place(targets, path) for path in paths)]
+
+
+def node_of(path: str) -> str:
+    """Return the node of a path `NODE:PATH`, empty for one that is here: as scp does, by a colon before any slash."""
+    before, colon, _ = path.partition(":")
+    return before if colon and "/" not in before else ""
+
+
+def _place(targets: Mapping[str, SshTarget], path: str) -> str:
+    target = targets.get(node_of(path))
+    if target is None:
+        return path
+    host = f"[{target.host}]" if ":" in target.host else target.host
+    return f"{target.user}@{host}:{path.partition(':')[2]}"
 
 
 def arguments(target: SshTarget) -> list[str]:

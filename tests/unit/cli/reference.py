@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from typer.main import get_command
 
-from vsphere_ml.cli.app import app
+from vsphere_ml.cli.app import assemble
 from vsphere_ml.cli.options import GLOBAL
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ stdout is for results, everything else goes to stderr: see [json-output.md](json
 
 def text() -> str:
     """Return the page."""
-    root: Any = get_command(app)
+    root: Any = get_command(assemble())
     parts = [HEAD, "## Global options\n", _table(each for each in root.params if _is_global(each))]
     parts += ["Also `--version`, and `-h`, `--help` with every command.\n"]
     for path, command in leaves(root):
@@ -39,7 +39,7 @@ def text() -> str:
 
 def names() -> list[str]:
     """Return every command's name as it is typed after `vsml`."""
-    return [path.removeprefix("vsml ") for path, _ in leaves(get_command(app))]
+    return [path.removeprefix("vsml ") for path, _ in leaves(get_command(assemble()))]
 
 
 def leaves(command: Any, path: str = "vsml") -> Iterator[tuple[str, Any]]:

@@ -62,9 +62,9 @@ def test_no_command_at_all_shows_the_help(vsml: Callable[..., Ended]) -> None:
 def test_every_command_has_an_example_and_the_global_options(vsml: Callable[..., Ended]) -> None:
     from typer.main import get_command  # noqa: PLC0415
 
-    from vsphere_ml.cli.app import app  # noqa: PLC0415
+    from vsphere_ml.cli.app import assemble  # noqa: PLC0415
 
-    commands = _leaves(get_command(app))
+    commands = _leaves(get_command(assemble()))
     assert len(commands) >= 8
     for path, command in commands.items():
         assert "Example" in (command.help or ""), path
@@ -132,11 +132,11 @@ def test_the_cluster_file_is_given_once(vsml: Callable[..., Ended]) -> None:
 def test_every_command_of_a_cluster_file_takes_it_as_an_option() -> None:
     from typer.main import get_command  # noqa: PLC0415
 
-    from vsphere_ml.cli.app import app  # noqa: PLC0415
+    from vsphere_ml.cli.app import assemble  # noqa: PLC0415
 
     of_a_file = {
         path: {option for each in command.params for option in each.opts}
-        for path, command in _leaves(get_command(app)).items()
+        for path, command in _leaves(get_command(assemble())).items()
         if any(each.name == "file" for each in command.params)
     }
     assert len(of_a_file) > 12

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-HEAVY = ("pyVmomi", "pyVim", "pydantic", "jinja2", "fabric", "tensorflow", "keyring", "tree_sitter", "statistics")
+HEAVY = ("pyVmomi", "pyVim", "pydantic", "jinja2", "paramiko", "tensorflow", "keyring", "tree_sitter", "statistics")
 PROBE = """
 import json, sys
 from vsphere_ml.cli import app

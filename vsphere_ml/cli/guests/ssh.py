@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Never
 
 import typer
 
@@ -12,7 +12,11 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
     from pathlib import Path
+
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.ssh.session.target import SshTarget
 
 
 @command
@@ -32,29 +36,40 @@ def ssh(
     """
     if terminal.settings.output is Output.JSON:
         raise ConfigError("a session has no JSON", code="usage", hint="vsml run -o json --only NODE -- COMMAND")
-    line = _line(terminal, file, node, words or [], refresh=refresh)
+    become(_line(terminal, file, node, words or [], refresh=refresh))
+
+
+def become(line: list[str]) -> Never:
+    """Let a client of OpenSSH take this process's place; ConfigError when it cannot be started."""
     try:
-        os.execvp(line[0], line)  # noqa: S606 - this process becomes ssh
+        os.execvp(line[0], line)  # noqa: S606 - this process becomes the client
     except OSError as error:
         raise ConfigError(
-            f"ssh cannot be started: {error.strerror}",
+            f"{line[0]} cannot be started: {error.strerror}",
             code="ssh.no-client",
-            target="ssh",
+            target=line[0],
             hint="install OpenSSH's client, on Debian and Ubuntu the package openssh-client",
         ) from error
 
 
 def _line(terminal: Terminal, file: Path, node: str, words: list[str], *, refresh: bool) -> list[str]:
     """Return the call of ssh, once the node's host key is pinned."""
-    from vsphere_ml.cli.wiring import guest_wiring, site_wiring
     from vsphere_ml.config.load import load
-    from vsphere_ml.core.nodes.selection import check_names
     from vsphere_ml.ssh.openssh import command
 
-    spec = load(file)
-    check_names(spec, [node])
+    return command(find_targets(terminal, load(file), [node], refresh=refresh)[node], words)
+
+
+def find_targets(
+    terminal: Terminal, spec: ClusterSpec, names: Collection[str], *, refresh: bool
+) -> Mapping[str, SshTarget]:
+    """Return how these nodes are entered; vCenter is read only for addresses that are not known from an earlier run."""
+    from vsphere_ml.cli.wiring import guest_wiring, site_wiring
+    from vsphere_ml.core.nodes.selection import check_names
+
+    check_names(spec, names)
     guests = guest_wiring.guests(spec, site_wiring.SystemClock())
-    place = None if refresh else guests.cached(spec).get(node)
-    if place is None:
-        (place,) = guest_wiring.enter(spec, terminal, guests, [node])
-    return command(guests.target(place), words)
+    known = {} if refresh else dict(guests.cached(spec))
+    if missing := [name for name in names if name not in known]:
+        known |= {each.name: each for each in guest_wiring.enter(spec, terminal, guests, missing)}
+    return {name: guests.target(known[name]) for name in names}

@@ -19,18 +19,15 @@ def ssh_config(
     Example: `vsml ssh-config > ~/.ssh/train.conf`, and `Include train.conf` as the first line of `~/.ssh/config`; then
     `ssh node-01`, or `rsync -a data/ node-01.train:data/`
     """
+    from vsphere_ml.cli.guests.ssh import find_targets
     from vsphere_ml.cli.views.layout.text import line
-    from vsphere_ml.cli.wiring import guest_wiring, site_wiring
     from vsphere_ml.config.load import load
     from vsphere_ml.core.nodes.selection import select_nodes
     from vsphere_ml.ssh.openssh import config
 
     spec = load(file)
     names = [node.name for node in select_nodes(spec, only or ()).nodes]
-    guests = guest_wiring.guests(spec, site_wiring.SystemClock())
-    known = {} if refresh else dict(guests.cached(spec))
-    if missing := [name for name in names if name not in known]:
-        known |= {each.name: each for each in guest_wiring.enter(spec, terminal, guests, missing)}
-    text = "\n\n".join(config(name, (f"{name}.{spec.name}",), guests.target(known[name])) for name in names)
-    hosts = [{"node": name, "address": known[name].address} for name in names]
+    targets = find_targets(terminal, spec, names, refresh=refresh)
+    text = "\n\n".join(config(name, (f"{name}.{spec.name}",), target) for name, target in targets.items())
+    hosts = [{"node": name, "address": target.host} for name, target in targets.items()]
     return Answer(text=line(text), data={"config": text, "hosts": hosts})

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vsphere_ml.cli.cluster.export import app, mark_lab, read_site
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.kubernetes.export.names import Part, Supervisor
@@ -108,6 +109,7 @@ class ExportTarget:
     offline: Annotated[bool, typer.Option("--offline", help="Do not ask the hosts how they spell vGPUs.")] = False
 
 
+@app.command()
 @command
 def kubernetes(
     terminal: Terminal,
@@ -153,16 +155,12 @@ def _values(
 
 def _read_hosts(spec: ClusterSpec, terminal: Terminal, target: ExportTarget) -> Inventory | None:
     """Return the site where hosts have to be asked: only they say how ESXi spells a vGPU profile."""
-    from vsphere_ml.cli.cluster.export import read_site
-
     needed = Part.VM_CLASS in (target.only or Part) and any(not node.gpu.is_passthrough for node in spec.nodes)
     return read_site(spec, terminal) if needed and not target.offline else None
 
 
 def _mark_lab(spec: ClusterSpec, file: ExportedFile) -> ExportedFile:
     from dataclasses import replace
-
-    from vsphere_ml.cli.cluster.export import mark_lab
 
     return replace(file, text=mark_lab(spec, file.text))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vsphere_ml.cli.kubernetes.lint import app
 from vsphere_ml.cli.options import command
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
@@ -38,6 +39,7 @@ Check = Annotated[
 ]
 
 
+@app.command()
 @command
 def image(
     _terminal: Terminal,

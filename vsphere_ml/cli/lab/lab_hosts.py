@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
-from vsphere_ml.cli.lab.lab import Name
+from vsphere_ml.cli.lab.lab import Name, app
 from vsphere_ml.cli.options import command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 
+@app.command()
 @command
 def hosts(
     _terminal: Terminal,
@@ -29,6 +30,7 @@ def hosts(
     return Answer(text=view.text(listed), data=view.data(lab, listed))
 
 
+@app.command()
 @command
 def host(
     _terminal: Terminal,
