@@ -200,8 +200,8 @@ class Parser:
             raise Break
         if words[0] == "set":
             raise NoMeaning(f"set: {self.text}")
-        if words[:2] == ["sh", "-c"]:
-            return Shell(self.shell.world, dict(self.shell.variables)).run(words[2], streams)
+        if words[:2] == ["sh", "-c"] or words[0] == "eval":  # which is written within ( ) alone
+            return Shell(self.shell.world, dict(self.shell.variables)).run(words[-1], streams)
         return self.shell.world.execute(words, streams)
 
     def _deliver(self, inner: Streams, redirections: list[tuple[str, str]], outer: Streams) -> None:

@@ -48,6 +48,6 @@ def test_the_service_is_started_only_where_the_file_says_so(tmp_path: Path) -> N
 
 def test_the_password_is_sent_and_never_shown_and_no_agent_is_asked(tmp_path: Path) -> None:
     target = EsxiShells(HostAccess(), tmp_path, Secret("s3cret")).target(NAME)
-    options = _sign_in_options(target, None)
+    options = _sign_in_options(target, None, None)
     assert (options["password"], options["allow_agent"]) == ("s3cret", False)
     assert "s3cret" not in repr(target)

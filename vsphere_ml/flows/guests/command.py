@@ -143,7 +143,12 @@ def _group_answers(spec: ClusterSpec, command: GuestCommand, seen: Mapping[str, 
 def _run(shell: Shell, command: GuestCommand) -> CommandAnswer:
     """Return the command's answer, also when it failed: its status is the last line of what is printed."""
     text = shlex.quote(command.text)
-    answer = shell.run(f"sh -c {text}; s=$?; echo; echo $s", timeout_s=command.timeout_s, as_root=command.as_root)
+    # In a subshell, so that it may exit, and need not be a program more to start.
+    answer = shell.run(
+        f"(eval {shlex.quote(f' {command.text}')}); s=$?; echo; echo $s",
+        timeout_s=command.timeout_s,
+        as_root=command.as_root,
+    )
     out, _, last = answer.out.removesuffix("\n").rpartition("\n")
     status = parse_integer(last)
     if status is None:

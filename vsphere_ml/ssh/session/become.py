@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 # No backslash, no `!`: the login shell may be csh or fish.
 _SKIP = 'while :; do IFS= read -r l || exit 1; [ "$l" = {mark} ] && break; done; echo {mark}; '
 _SCRIPT = "exec sh"
+_DECODE = 'c=$(printf %s "$c" | base64 -d); '
 _COMMAND = (
-    'IFS= read -r c; c=$(printf %s "$c" | base64 -d); PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; t=; '
+    "IFS= read -r c; {decode}PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; t=; "
     'command -v timeout >/dev/null && t="timeout -k 10 {seconds}"; exec $t sh -c "$c"'
 )
 
@@ -44,9 +45,11 @@ def for_command(
     target: SshTarget, command: str, stdin: Secret | str | None, timeout_s: float, *, as_root: bool
 ) -> Call:
     """Return the call that runs one command with this standard input, and ends it when it takes too long."""
-    encoded = base64.b64encode(encode_text(command)) + b"\n"
-    then = _COMMAND.format(seconds=max(1, round(timeout_s)))
-    return _call(target, then, encoded + encode_text(stdin or ""), by_sudo=as_root and _needs_sudo(target))
+    data, decode = encode_text(command), ""
+    if b"\n" in data:  # one line is read as it is: two programs less to start
+        data, decode = base64.b64encode(data), _DECODE
+    then = _COMMAND.format(decode=decode, seconds=max(1, round(timeout_s)))
+    return _call(target, then, data + b"\n" + encode_text(stdin or ""), by_sudo=as_root and _needs_sudo(target))
 
 
 def _call(target: SshTarget, then: str, stdin: bytes, *, by_sudo: bool) -> Call:

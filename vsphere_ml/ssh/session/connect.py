@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import socket
 import time
+from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import fabric
 import paramiko
+from cryptography.exceptions import UnsupportedAlgorithm
 
 from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.errors import GuestError
@@ -16,6 +18,8 @@ from vsphere_ml.ssh.keys.verify import PinnedKeys
 from vsphere_ml.ssh.session.sign_in import key_unusable, translate
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from vsphere_ml.ssh.session.target import SshTarget
 
 # What paramiko logs is told by our errors; without a handler Python would print it to standard error.
@@ -27,70 +31,96 @@ UNACKNOWLEDGED_MS = 45_000
 _LARGEST_KEY = 1 << 20  # bytes
 
 
-def connect(target: SshTarget) -> fabric.Connection:
+@dataclass(slots=True)
+class Connection:
+    """An open connection, and the one through the jump host that it goes through. One thread uses it."""
+
+    client: paramiko.SSHClient
+    jump: Connection | None = None
+    _sftp: paramiko.SFTPClient | None = None
+
+    @property
+    def transport(self) -> paramiko.Transport:
+        """The SSH transport; ConnectionError when it was closed here."""
+        transport = self.client.get_transport()
+        if transport is None:
+            raise ConnectionError("the connection is closed")
+        return transport
+
+    @property
+    def is_connected(self) -> bool:
+        transport = self.client.get_transport()
+        return transport is not None and transport.is_active()
+
+    def sftp(self) -> paramiko.SFTPClient:
+        if self._sftp is None:
+            self._sftp = self.client.open_sftp()
+        return self._sftp
+
+    def close(self) -> None:
+        """Close the connection and those it goes through."""
+        self.client.close()
+        if self.jump is not None:
+            self.jump.close()
+
+
+def connect(target: SshTarget) -> Connection:
     """Return an open connection to the guest, through a connection of its own to the jump host if there is one.
 
     It belongs to the thread that opened it. GuestError when it cannot be had.
     """
-    _check_key_file(target)
+    key = _private_key(target)
     jump = connect(target.jump) if target.jump else None
     try:
-        return _open(target, _open_channel(jump, target) if jump else _directly(target), jump)
+        return Connection(_open(target, _open_channel(jump, target) if jump else _directly(target), key), jump)
     except BaseException:
         if jump is not None:
             jump.close()
         raise
 
 
-def close(connection: fabric.Connection) -> None:
-    """Close the connection and those it goes through."""
-    connection.close()
-    if connection.gateway is not None:
-        close(connection.gateway)
-
-
-def _check_key_file(target: SshTarget) -> None:
-    """Refuse what paramiko would read for ever: a device, or a pipe, which could not be read for each guest either."""
+def _private_key(target: SshTarget) -> paramiko.PKey | None:
+    """Return the key that signs in, read once for all guests; GuestError `guest.key-unusable`."""
+    if target.key_file is None:
+        return None
     try:
-        if target.key_file is not None:
-            read_bytes(target.key_file, _LARGEST_KEY)
-    except OSError as error:
+        # A device or a pipe would be read for ever, or could not be read for each guest.
+        return _read_key(target.key_file, read_bytes(target.key_file, _LARGEST_KEY))
+    except (paramiko.SSHException, paramiko.UnknownKeyType, UnsupportedAlgorithm, OSError, ValueError) as error:
         raise key_unusable(error, target) from error
 
 
-def _open(target: SshTarget, stream: Any, jump: fabric.Connection | None) -> fabric.Connection:
-    connection = fabric.Connection(
-        target.host,
-        user=target.user,
-        port=target.port,
-        gateway=jump,
-        forward_agent=False,
-        config=_plain_config(),
-        connect_kwargs=_sign_in_options(target, stream),
-    )
-    # Fabric's default is to accept any key.
-    connection.client.set_missing_host_key_policy(PinnedKeys(target))
-    connection.gateway = None  # else fabric opens a second channel through it; ours is in `sock`
+@cache
+def _read_key(path: Path, _content: bytes) -> paramiko.PKey:
+    """Return the key of a file, with the certificate that lies beside it as `-cert.pub`, as OpenSSH takes it."""
+    try:
+        return paramiko.PKey.from_path(path)
+    except TypeError as error:  # what cryptography says of a key with a passphrase
+        raise paramiko.PasswordRequiredException(str(error)) from error
+
+
+def _open(target: SshTarget, stream: Any, key: paramiko.PKey | None) -> paramiko.SSHClient:
+    client = paramiko.SSHClient()
+    client.set_missing_host_key_policy(PinnedKeys(target))
     began = time.monotonic()
     try:
-        connection.open()
-        connection.transport.set_keepalive(KEEPALIVE_S)
+        client.connect(target.host, target.port, username=target.user, **_sign_in_options(target, stream, key))
+        client.get_transport().set_keepalive(KEEPALIVE_S)
     except GuestError:
-        _drop(connection, stream)
+        _drop(client, stream)
         raise
     except (paramiko.SSHException, OSError, EOFError, ValueError) as error:
-        _drop(connection, stream)
+        _drop(client, stream)
         raise translate(error, target, late=time.monotonic() - began >= target.timeout_s) from error
-    connection.gateway = jump
-    return connection
+    return client
 
 
-def _sign_in_options(target: SshTarget, stream: Any) -> dict[str, Any]:
+def _sign_in_options(target: SshTarget, stream: Any, key: paramiko.PKey | None) -> dict[str, Any]:
     return {
         "sock": stream,
-        "key_filename": [str(target.key_file)] if target.key_file else [],
+        "pkey": key,
         "password": None if target.password is None else target.password.reveal(),
-        "allow_agent": target.key_file is None and target.password is None,
+        "allow_agent": key is None and target.password is None,
         "look_for_keys": False,
         "banner_timeout": target.timeout_s,
         "auth_timeout": target.timeout_s,
@@ -98,11 +128,6 @@ def _sign_in_options(target: SshTarget, stream: Any) -> dict[str, Any]:
         "timeout": target.timeout_s,
         "transport_factory": _transport_factory(target),
     }
-
-
-def _plain_config() -> fabric.Config:
-    """Return a configuration that nobody's ~/.ssh/config or fabric.yaml can bend."""
-    return fabric.Config(ssh_config=paramiko.SSHConfig(), lazy=True)
 
 
 def _transport_factory(target: SshTarget) -> Any:
@@ -154,7 +179,7 @@ class _Prompt(socket.socket):
         return data
 
 
-def _open_channel(jump: fabric.Connection, target: SshTarget) -> Any:
+def _open_channel(jump: Connection, target: SshTarget) -> Any:
     try:
         return jump.transport.open_channel(
             "direct-tcpip", dest_addr=(target.host, target.port), src_addr=("", 0), timeout=target.timeout_s
@@ -163,6 +188,6 @@ def _open_channel(jump: fabric.Connection, target: SshTarget) -> Any:
         raise translate(error, target) from error
 
 
-def _drop(connection: fabric.Connection, stream: Any) -> None:
-    connection.client.close()
+def _drop(client: paramiko.SSHClient, stream: Any) -> None:
+    client.close()
     stream.close()
