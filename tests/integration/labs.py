@@ -9,7 +9,7 @@ import pytest
 
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.flows.cluster.provision import provision
-from vsphere_ml.flows.hosts.host_configuration import HostSession
+from vsphere_ml.flows.hosts.host_session import HostSession
 from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.lab import server
 from vsphere_ml.vsphere.connection import session
