@@ -38,6 +38,7 @@ from vsphere_ml.guest.converge import check_all
 from vsphere_ml.lab.guests import needs
 from vsphere_ml.ssh.keys.key_pairs import key_pair
 from vsphere_ml.vsphere.connection.session import connect
+from vsphere_ml.vsphere.connection.tls import Trust
 from vsphere_ml.vsphere.gateway import Gateway
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ def site(file: Path, lab: Lab) -> Site:
     playbooks = guest_wiring.playbooks(spec)
     given = guest_wiring.step_inputs(spec, playbooks)
     entered = guest_wiring.guests(spec, clock, PARALLEL)
-    gateway = Gateway(connect(lab.address, lab.username, lab.password(), ca_file=lab.ca_file, timeout_s=300))
+    gateway = Gateway(connect(lab.address, lab.username, lab.password(), Trust(ca_file=lab.ca_file), timeout_s=300))
     run = RunContext(spec, gateway, lambda _event: None, clock)
     found = boot.wait_ready(run, boot.read_running_site(run), entered, boot.start_deadline(60.0, clock))
     facts = guests.facts(spec, found, entered, given)

@@ -39,6 +39,7 @@ from vsphere_ml.lab import runtime, state
 from vsphere_ml.lab.guests import needs
 from vsphere_ml.ssh import openssh
 from vsphere_ml.vsphere.connection.session import connect
+from vsphere_ml.vsphere.connection.tls import Trust
 from vsphere_ml.vsphere.gateway import Gateway
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def targets(file: Path) -> dict[str, SshTarget]:
     spec, clock = load(file), SystemClock()
     guests = guest_wiring.guests(spec, clock)
     lab = state.running_lab("bench")
-    gateway = Gateway(connect(lab.address, lab.username, lab.password(), ca_file=lab.ca_file))
+    gateway = Gateway(connect(lab.address, lab.username, lab.password(), Trust(ca_file=lab.ca_file)))
     run = RunContext(spec, gateway, lambda _event: None, clock)
     found = boot.wait_ready(run, boot.read_running_site(run), guests, boot.start_deadline(60.0, clock))
     return {place.name: guests.target(place) for place in found.places}

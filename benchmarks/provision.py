@@ -31,6 +31,7 @@ from vsphere_ml.core.plan.diff import diff
 from vsphere_ml.flows.site.read_site import scope
 from vsphere_ml.lab import server
 from vsphere_ml.vsphere.connection.session import connect
+from vsphere_ml.vsphere.connection.tls import Trust
 from vsphere_ml.vsphere.gateway import Gateway
 from vsphere_ml.vsphere.inventory import hosts, read_inventory, vms
 
@@ -107,7 +108,7 @@ def look_and_plan() -> bool:
     """Time look and plan against the bare read, in turn, so that a machine that drifts harms both."""
     print(f"\nlook and plan: 1,000 hosts, 10,000 VMs, limit {LOOK_LIMIT} × the bare bulk read")
     with running("scale-1000.toml") as lab:
-        session = connect(lab.address, lab.username, lab.password(), ca_file=lab.ca_file, timeout_s=300)
+        session = connect(lab.address, lab.username, lab.password(), Trust(ca_file=lab.ca_file), timeout_s=300)
         ratios = [one_look(session) for _ in range(ROUNDS)]
         session.close()
     print(f"  peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
@@ -136,7 +137,7 @@ def plan(session: Session, spec: ClusterSpec) -> int:
 def bare_read(session: Session) -> int:
     """Read the properties that a look reads, by pyvmomi alone, and make nothing of them."""
     content = session.content
-    wanted = read_inventory._WANTED  # noqa: SLF001 - the very same properties
+    wanted = read_inventory.WANTED  # the very same properties
     view = content.viewManager.CreateContainerView(content.rootFolder, list(wanted), True)
     found = list(retrieve(content.propertyCollector, view, wanted))
     view.Destroy()

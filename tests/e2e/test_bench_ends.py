@@ -93,7 +93,7 @@ def test_a_full_disk_ends_the_launch_though_no_status_can_be_written_and_is_name
     try:
         begun(process)
         assert cluster.shell.here("lab", "fault", "node-1", "disk-full").status == 0
-        faults._run_in_guest(cluster.home, vm, "pkill -f '[f]orever.py'")
+        faults.run_in_guest(cluster.home, vm, "pkill -f '[f]orever.py'")
         done = ended(process)
     finally:
         cluster.shell.here("lab", "fault", "node-1", "--clear")
@@ -118,10 +118,10 @@ def test_an_sshd_that_went_silent_ends_the_launch_and_is_told(cluster: Cluster) 
     vm = cluster.moid("node-1")
     begun(process)
     try:
-        faults._run_in_guest(cluster.home, vm, "pkill -STOP sshd")
+        faults.run_in_guest(cluster.home, vm, "pkill -STOP sshd")
         done = ended(process)
     finally:
-        faults._run_in_guest(cluster.home, vm, "pkill -CONT sshd")
+        faults.run_in_guest(cluster.home, vm, "pkill -CONT sshd")
     assert done.status in {5, 6}, done.err
     (run,) = recorded(cluster, "silent")
     assert run["outcome"] == "failed"

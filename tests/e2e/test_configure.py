@@ -14,6 +14,7 @@ from tests.e2e.conftest import QUAD
 from tests.integration import sshd
 from vsphere_ml.core.nodes.firstboot import HOST_KEYS
 from vsphere_ml.vsphere.connection import session
+from vsphere_ml.vsphere.connection.tls import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,7 +75,7 @@ def _publish(site: Lab, server: Sshd) -> None:
     """Write the server's host key where a guest's first boot writes it."""
     answers = site.told
     to = session.connect(
-        answers["address"], answers["username"], site.password, ca_file=Path(answers["ca_file"]), timeout_s=30.0
+        answers["address"], answers["username"], site.password, Trust(ca_file=Path(answers["ca_file"])), timeout_s=30.0
     )
     view = to.content.viewManager.CreateContainerView(to.content.rootFolder, [vim.VirtualMachine], True)
     vm = next(each for each in view.view if each.name == server.name)

@@ -60,4 +60,4 @@ def between(lab: Lab) -> Iterator[Proxy]:
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """A lock that was made and never signed is waited for ten seconds otherwise."""
-    monkeypatch.setattr(lock, "_UNSIGNED_S", 1.0)
+    monkeypatch.setattr(lock, "UNSIGNED_S", 1.0)

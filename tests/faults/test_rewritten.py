@@ -22,6 +22,7 @@ from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.vsphere.connection import endpoint
 from vsphere_ml.vsphere.connection import session as session_module
 from vsphere_ml.vsphere.connection.session import connect
+from vsphere_ml.vsphere.connection.tls import Trust
 from vsphere_ml.vsphere.gateway import Gateway
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Recorded:
     def read(self, name: str, connection: type[PinnedConnection]) -> Any:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(endpoint, "PinnedConnection", connection)
-            session = connect(self.lab.address, self.lab.username, self.lab.password(), insecure=True)
+            session = connect(self.lab.address, self.lab.username, self.lab.password(), Trust(insecure=True))
             try:
                 return RUNS[name](session)
             finally:
@@ -83,7 +84,7 @@ def recorded(lab: Lab, between: Proxy) -> Recorded:
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody answers a question that was not recorded: it is not waited for."""
-    monkeypatch.setattr(session_module, "_pauses", lambda _: iter([None]))
+    monkeypatch.setattr(session_module, "retry_pauses", lambda _: iter([None]))
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -13,6 +13,8 @@ from vsphere_ml.flows.hosts.host_session import HostSession
 from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.lab import server
 from vsphere_ml.vsphere.connection import session
+from vsphere_ml.vsphere.connection.tls import Trust
+from vsphere_ml.vsphere.connection.trace import Trace
 from vsphere_ml.vsphere.esxi.esx_hosts import EsxHosts
 from vsphere_ml.vsphere.gateway import Gateway
 
@@ -68,7 +70,12 @@ def running(state: Path, topology: str = server.DEFAULT_TOPOLOGY) -> Iterator[La
 def sign_in(lab: Lab, *, timeout_s: float = 60.0, trace: Path | None = None) -> session.Session:
     """Return a session of its own, TLS verified by the lab's CA."""
     return session.connect(
-        lab.address, lab.username, lab.password(), ca_file=lab.ca_file, timeout_s=timeout_s, trace=trace
+        lab.address,
+        lab.username,
+        lab.password(),
+        Trust(ca_file=lab.ca_file),
+        timeout_s=timeout_s,
+        log=Trace(trace) if trace else None,
     )
 
 

@@ -18,6 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vsphere_ml.vsphere.connection import session
+from vsphere_ml.vsphere.connection.tls import Trust
 from vsphere_ml.vsphere.gateway import Gateway
 
 if TYPE_CHECKING:
@@ -218,7 +219,7 @@ class Proxy:
     def sign_in(self, *, timeout_s: float = 60.0) -> session.Session:
         """Sign in to the lab by way of the proxy."""
         lab = self.lab
-        return session.connect(self.address, lab.username, lab.password(), insecure=True, timeout_s=timeout_s)
+        return session.connect(self.address, lab.username, lab.password(), Trust(insecure=True), timeout_s=timeout_s)
 
     def gateway(self, *, timeout_s: float = 60.0) -> Gateway:
         return Gateway(self.sign_in(timeout_s=timeout_s))

@@ -118,7 +118,7 @@ def test_a_vcenter_without_libraries_says_that_there_is_none(tmp_path: Path, oth
 def test_an_api_that_refuses_is_told_and_no_password_with_it(
     vcenter: Gateway, lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vsphere_ml.vsphere.connection.rest._SESSION", "/api/no-such-thing")
+    monkeypatch.setattr("vsphere_ml.vsphere.connection.rest.SESSION", "/api/no-such-thing")
     with pytest.raises(VSphereError) as caught:
         vcenter.read_site(replace(Scope(), library="images", item="ubuntu-lib"))
     assert caught.value.code == "library.unreadable"

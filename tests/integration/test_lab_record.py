@@ -26,6 +26,7 @@ from vsphere_ml.lab import hosts, server
 from vsphere_ml.ssh.esxi import EsxiShells
 from vsphere_ml.vsphere.connection import session
 from vsphere_ml.vsphere.connection.recorder import Recorder
+from vsphere_ml.vsphere.connection.tls import Trust
 from vsphere_ml.vsphere.esxi.esx_hosts import EsxHosts
 from vsphere_ml.vsphere.gateway import Gateway
 
@@ -41,7 +42,7 @@ def record(lab: Lab) -> tuple[SiteRecord, Inventory]:
     """Return a record of a lab, as `vsml doctor --record` makes it, and the inventory that was read."""
     pseudonyms = Pseudonyms()
     recorder, reader = Recorder(SoapRedactor(pseudonyms)), SiteReader(TextRedactor(pseudonyms))
-    signed_in = session.connect(lab.address, lab.username, lab.password(), ca_file=lab.ca_file, recorder=recorder)
+    signed_in = session.connect(lab.address, lab.username, lab.password(), Trust(ca_file=lab.ca_file), log=recorder)
     inventory = reader.read_vcenter(Gateway(signed_in), EsxHosts(signed_in), None)
     signed_in.close()
     assert reader.gaps == []
@@ -69,7 +70,7 @@ def test_a_lab_gives_a_record_again(lab: Lab, recorded: tuple[SiteRecord, Invent
     try:
         again, seen = record(replay)
         told = [(len(host.gpus), len(host.nics), host.version, host.profiles) for host in seen.hosts]
-        signed_in = session.connect(replay.address, "anybody", "at all", ca_file=replay.ca_file)
+        signed_in = session.connect(replay.address, "anybody", "at all", Trust(ca_file=replay.ca_file))
         with pytest.raises(VsmlError) as caught:
             Gateway(signed_in).read_site(Scope(datacenter="lab-dc"))
         signed_in.close()
@@ -86,7 +87,7 @@ def test_hosts_shells_answer_again_what_they_printed(
     lab: Lab, recorded: tuple[SiteRecord, Inventory], tmp_path: Path
 ) -> None:
     (first, *_) = recorded[1].hosts
-    signed_in = session.connect(lab.address, lab.username, lab.password(), ca_file=lab.ca_file)
+    signed_in = session.connect(lab.address, lab.username, lab.password(), Trust(ca_file=lab.ca_file))
     EsxHosts(signed_in).ssh(first.ref, run=True)
     reader = SiteReader(TextRedactor(Pseudonyms()))
     reader.read_hosts([first.name], shells(lab.name, tmp_path / "lab"))

@@ -142,7 +142,7 @@ def processes(site: Site, guest: Any) -> dict[int, str]:
     """Return the guest's processes, as this machine numbers them."""
     found = machine.pid(machine.folder(site.home, guest._moId))
     assert found is not None
-    init = faults._init(found)
+    init = faults.find_guest_init(found)
     children = Path(f"/proc/{init}/task/{init}/children").read_text().split()
     lines = {}
     for pid in children:

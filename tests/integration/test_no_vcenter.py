@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from vsphere_ml.core.errors import VsmlError
 from vsphere_ml.vsphere.connection import session
+from vsphere_ml.vsphere.connection.tls import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -83,7 +84,7 @@ def in_the_clear(answer: bytes) -> Callable[[socket.socket], None]:
 
 def refused(address: str) -> VsmlError:
     with pytest.raises(VsmlError) as caught:
-        session.connect(address, "u", "p", insecure=True, timeout_s=60)
+        session.connect(address, "u", "p", Trust(insecure=True), timeout_s=60)
     return caught.value
 
 

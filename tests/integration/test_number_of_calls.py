@@ -23,7 +23,7 @@ READS = 12  # and one for each group of VMs that are ready at the same time
 
 
 def test_eight_vms_take_no_more_calls_than_a_bare_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_runner, "_PROGRESS_S", 3600)  # a slow machine has more time to ask for progress
+    monkeypatch.setattr(task_runner, "PROGRESS_S", 3600)  # a slow machine has more time to ask for progress
     file = labs.cluster_file(
         "calls", cluster="gpu", gpu='{ profile = "A100-40C" }', nic='{ kind = "none" }', nodes=NODES
     )

@@ -28,6 +28,7 @@ from vsphere_ml.core.ports.vcenter import Scope
 from vsphere_ml.core.units import gib
 from vsphere_ml.lab import build
 from vsphere_ml.vsphere.connection import session
+from vsphere_ml.vsphere.connection.tls import Trust
 from vsphere_ml.vsphere.gateway import Gateway
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def gateway(server: str) -> Iterator[Gateway]:
     host, port = server.split(":")
     der = ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((host, int(port))))
     pin = hashlib.sha256(der).hexdigest()
-    made = Gateway(session.connect(server, "user", "password", thumbprint=pin, timeout_s=60))
+    made = Gateway(session.connect(server, "user", "password", Trust(thumbprint=pin), timeout_s=60))
     yield made
     made.close()
 

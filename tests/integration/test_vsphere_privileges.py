@@ -7,6 +7,7 @@ from pyVmomi import vim
 
 from vsphere_ml.vsphere import privileges
 from vsphere_ml.vsphere.connection.session import connect
+from vsphere_ml.vsphere.connection.tls import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.lab
 
 @pytest.fixture
 def session(lab: Lab) -> Iterator[Session]:
-    made = connect(lab.address, lab.username, lab.password(), ca_file=lab.ca_file)
+    made = connect(lab.address, lab.username, lab.password(), Trust(ca_file=lab.ca_file))
     yield made
     made.close()
 

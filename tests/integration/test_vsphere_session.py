@@ -18,6 +18,7 @@ from tests.integration import control, labs
 from vsphere_ml.core.errors import ConfigError, VsmlError, VSphereError
 from vsphere_ml.core.ports.vcenter import Scope
 from vsphere_ml.vsphere.connection import session
+from vsphere_ml.vsphere.connection.tls import Trust
 from vsphere_ml.vsphere.gateway import Gateway
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.lab
 def refused(lab: Lab, server: str = "", **how: Any) -> VsmlError:
     password = how.pop("password", "a password that was never sent")
     with pytest.raises(VsmlError) as caught:
-        session.connect(server or lab.address, lab.username, password, timeout_s=60, **how)
+        session.connect(server or lab.address, lab.username, password, Trust(**how), timeout_s=60)
     return caught.value
 
 
@@ -58,7 +59,7 @@ def test_an_unknown_certificate_is_refused_with_what_to_type_before_any_password
 
 def test_a_pinned_certificate_is_believed_without_its_ca(lab: Lab) -> None:
     for pin in (thumbprint(lab), thumbprint(lab).replace(":", "").lower()):
-        session.connect(lab.address, lab.username, lab.password(), thumbprint=pin, timeout_s=60).close()
+        session.connect(lab.address, lab.username, lab.password(), Trust(thumbprint=pin), timeout_s=60).close()
 
 
 def test_another_certificate_than_the_pinned_one_is_refused_before_any_password_is_sent(lab: Lab) -> None:
@@ -70,12 +71,14 @@ def test_another_certificate_than_the_pinned_one_is_refused_before_any_password_
 
 
 def test_insecure_believes_anybody_when_it_is_asked_for(lab: Lab) -> None:
-    session.connect(lab.address, lab.username, lab.password(), insecure=True, timeout_s=60).close()
+    session.connect(lab.address, lab.username, lab.password(), Trust(insecure=True), timeout_s=60).close()
 
 
 @pytest.mark.parametrize("form", ["{0}", "https://{0}/sdk", "https://{0}"])
 def test_an_address_can_be_written_in_several_ways(lab: Lab, form: str) -> None:
-    made = session.connect(form.format(lab.address), lab.username, lab.password(), ca_file=lab.ca_file, timeout_s=60)
+    made = session.connect(
+        form.format(lab.address), lab.username, lab.password(), Trust(ca_file=lab.ca_file), timeout_s=60
+    )
     assert made.api_version == "8.0.3.0"
     made.close()
 
@@ -107,13 +110,13 @@ def test_nobody_there_is_unreachable(lab: Lab) -> None:
 
 def test_a_server_that_says_nothing_times_out(lab: Lab) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(VSphereError) as caught:
-        session.connect(f"127.0.0.1:{silent.getsockname()[1]}", "u", "p", insecure=True, timeout_s=0.5)
+        session.connect(f"127.0.0.1:{silent.getsockname()[1]}", "u", "p", Trust(insecure=True), timeout_s=0.5)
     assert caught.value.code == "vcenter.timeout"
 
 
 def test_a_web_server_that_is_no_vcenter_is_told_from_one(lab: Lab) -> None:
     with nonsense(lab) as port, pytest.raises(VSphereError) as caught:
-        session.connect(f"127.0.0.1:{port}", "u", "p", insecure=True, timeout_s=60)
+        session.connect(f"127.0.0.1:{port}", "u", "p", Trust(insecure=True), timeout_s=60)
     assert caught.value.code == "vcenter.unreachable"
 
 

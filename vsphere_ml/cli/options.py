@@ -98,6 +98,10 @@ _TYPES: dict[str, Any] = {
     ],
 }
 # Parameters that several commands share.
+SiteFile = Annotated[
+    Path | None,
+    typer.Argument(metavar="[FILE]", help="A cluster file; only its [vcenter] and [location] are read."),
+]
 ClusterFile = Annotated[Path, typer.Argument(metavar="[FILE]", help="The cluster file.", show_default="cluster.toml")]
 Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask for confirmation.")]
 Server = Annotated[str | None, typer.Option(metavar="ADDRESS", help="The vCenter: host, host:port or URL.")]
@@ -174,6 +178,16 @@ def option_group(options: type[T]) -> type[T]:
     options.__init__ = lambda self, **given: vars(self).update(given)  # type: ignore[method-assign]
     options.is_option_group = True  # type: ignore[attr-defined]
     return options
+
+
+@option_group
+class SiteOptions:
+    """The site of a command that needs no cluster file."""
+
+    server: Server = None
+    username: Username = None
+    lab: Lab = None
+    datacenter: Datacenter = None
 
 
 def _options(parameter: inspect.Parameter) -> list[inspect.Parameter]:

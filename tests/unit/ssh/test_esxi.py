@@ -9,7 +9,7 @@ import pytest
 from vsphere_ml.core.model.spec import HostAccess, HostKeys, HostService, JumpHost
 from vsphere_ml.core.secret import Secret
 from vsphere_ml.ssh.esxi import EsxiShells
-from vsphere_ml.ssh.session.connect import _sign_in_options
+from vsphere_ml.ssh.session.connect import sign_in_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,6 +48,6 @@ def test_the_service_is_started_only_where_the_file_says_so(tmp_path: Path) -> N
 
 def test_the_password_is_sent_and_never_shown_and_no_agent_is_asked(tmp_path: Path) -> None:
     target = EsxiShells(HostAccess(), tmp_path, Secret("s3cret")).target(NAME)
-    options = _sign_in_options(target, None, None)
+    options = sign_in_options(target, None, None)
     assert (options["password"], options["allow_agent"]) == ("s3cret", False)
     assert "s3cret" not in repr(target)

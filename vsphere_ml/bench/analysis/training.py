@@ -101,7 +101,7 @@ def _own_work(steps: Steps, dropped: int) -> list[Sequence[float]]:
 
 
 def _straggler(rank: int, row: Sequence[float], ordered: Sequence[Sequence[float]]) -> Straggler | None:
-    ratios = [own / _median_without(all_ranks, own) for own, all_ranks in zip(row, ordered, strict=True)]
+    ratios = [own / median_without(all_ranks, own) for own, all_ranks in zip(row, ordered, strict=True)]
     slower = statistics.median(ratios)
     return Straggler(rank=rank, slower=slower) if slower >= SLOWER and _is_surely_above_one(ratios) else None
 
@@ -115,7 +115,7 @@ def _is_surely_above_one(ratios: Sequence[float]) -> bool:
     return statistics.fmean(logarithms) > quantile(LEVEL, len(ratios) - 1) * error
 
 
-def _median_without(ordered: Sequence[float], value: float) -> float:
+def median_without(ordered: Sequence[float], value: float) -> float:
     """Return the median of a sorted series from which this value was taken."""
     gone, last = bisect_left(ordered, value), len(ordered) - 2
     low, high = last // 2, (last + 1) // 2

@@ -37,7 +37,7 @@ GRACE_S = 10  # for ranks to save what they have
 COPY_S = 3600.0
 
 # It leaves its number, so that it is found again, and its exit status, once nothing of the job is left on any node.
-_SCRIPT = """\
+SCRIPT = """\
 #!/bin/sh
 cd {folder} || exit 1
 echo $$ >pid.new && mv pid.new pid
@@ -137,7 +137,7 @@ def lay_out(shell: Shell, job: Job, how: Launch, archive: Path | None) -> None:
 def start(shell: Shell, job: Job, how: Launch, record: JobRecord) -> None:
     """Start the job in its first guest and return at once. BenchError `job.not-started` when it does not begin."""
     owner = f"{job.runtime.user}:"
-    script = _SCRIPT.format(
+    script = SCRIPT.format(
         folder=job.folder,
         variables=shlex.join(f"{name}={value}" for name, value in how.variables.items()),
         command=shlex.join(how.command),

@@ -133,6 +133,26 @@ class MemoryOptions:
         return find_need(parameters, self.vgpu, self.optimizer, self.math, activations)
 
 
+@option_group
+class _ComparisonOptions:
+    measured_gbytes: Annotated[
+        float | None,
+        typer.Option(
+            "--measured-gbytes", min=0.001, metavar="GB", help="A bandwidth in GB/s to hold against the link."
+        ),
+    ] = None
+    path: Annotated[
+        str, typer.Option("--path", metavar="NAME", help="Time over one path: nvlink3, pcie4, 100gbe; or all.")
+    ] = ""
+    roofline: Annotated[
+        str,
+        typer.Option("--roofline", metavar="GPU", help="Roofline of this GPU: v100, a100-40, a100-80-sxm, h100-sxm."),
+    ] = ""
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Draw the roofline on an HTML page.")] = (
+        None
+    )
+
+
 @command
 def predict(
     _terminal: Terminal,
@@ -141,22 +161,7 @@ def predict(
     nodes: Annotated[str, typer.Option(metavar="N,...", help="Numbers of nodes, such as 2,4,8 or 1-4.")] = "2,3,4,8,16",
     link: LinkOptions,
     memory: MemoryOptions,
-    measured_gbytes: Annotated[
-        float | None,
-        typer.Option(
-            "--measured-gbytes", min=0.001, metavar="GB", help="A bandwidth in GB/s to hold against the link."
-        ),
-    ] = None,
-    path: Annotated[
-        str, typer.Option("--path", metavar="NAME", help="Time over one path: nvlink3, pcie4, 100gbe; or all.")
-    ] = "",
-    roofline: Annotated[
-        str,
-        typer.Option("--roofline", metavar="GPU", help="Roofline of this GPU: v100, a100-40, a100-80-sxm, h100-sxm."),
-    ] = "",
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Draw the roofline on an HTML page.")
-    ] = None,
+    compared: _ComparisonOptions,
 ) -> Answer:
     """Compute what exchanging gradients costs: all-reduce time, bounds of efficiency, hours of a training run.
 
@@ -171,15 +176,15 @@ def predict(
     from vsphere_ml.bench.predict.roofline import find_roofline
     from vsphere_ml.cli.views.bench import predict as view
 
-    check_finite(measured_gbytes)
+    check_finite(compared.measured_gbytes)
     model = link.model()
     made = flow.predict(job.training(), model, node_counts(nodes))
-    measured = None if measured_gbytes is None else flow.share(measured_gbytes * 1e9, model)
-    crossings = cross(made.size_bytes, find_paths(path)) if path else ()
+    measured = None if compared.measured_gbytes is None else flow.share(compared.measured_gbytes * 1e9, model)
+    crossings = cross(made.size_bytes, find_paths(compared.path)) if compared.path else ()
     needed = memory.need(made.job.parameters)
-    roof = find_roofline(roofline, memory.math, made) if roofline else None
-    if html is not None:
-        _draw(roof, html)
+    roof = find_roofline(compared.roofline, memory.math, made) if compared.roofline else None
+    if compared.html is not None:
+        _draw(roof, compared.html)
     shown = view.Extras(crossings=crossings, memory=needed, roofline=roof)
     return Answer(text=view.text(made, measured, shown), data=view.data(made, measured, shown))
 

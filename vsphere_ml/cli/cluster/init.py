@@ -6,17 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vsphere_ml.cli.options import (
-    DEFAULT_FILE,
-    ClusterFile,
-    Datacenter,
-    Lab,
-    Server,
-    Username,
-    Yes,
-    command,
-    option_group,
-)
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, SiteOptions, Yes, command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 if TYPE_CHECKING:
@@ -29,10 +19,7 @@ if TYPE_CHECKING:
 class InitOptions:
     """The options of `vsml init`: the vCenter, and answers that are then not asked for."""
 
-    server: Server = None
-    username: Username = None
-    lab: Lab = None
-    datacenter: Datacenter = None
+    site: SiteOptions
     blank: Annotated[bool, typer.Option("--blank", help="Read no vCenter: write a file to fill in by hand.")] = False
     cluster: Annotated[str | None, typer.Option(metavar="NAME", help="The compute cluster.")] = None
     template: Annotated[str | None, typer.Option(metavar="NAME", help="The template that nodes are cloned from.")] = (
@@ -59,7 +46,7 @@ def init(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: InitOpt
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.config.starter import refuse_existing, write
 
-    where = site_wiring.named_vcenter(given.server, given.username, given.lab, given.datacenter)
+    where = site_wiring.named_vcenter(given.site)
     if where is not None and not given.blank:
         refuse_existing(file)
         return _from_site(terminal, file, where, given)

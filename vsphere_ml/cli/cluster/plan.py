@@ -7,25 +7,33 @@ from typing import Annotated
 
 import typer
 
-from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DetailedExitcode, OnlyNodes, SkipGuests, command
+from vsphere_ml.cli.options import (
+    DEFAULT_FILE,
+    ClusterFile,
+    DetailedExitcode,
+    OnlyNodes,
+    SkipGuests,
+    command,
+    option_group,
+)
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 
-@command
-def plan(
-    terminal: Terminal,
-    file: ClusterFile = DEFAULT_FILE,
-    *,
-    only: OnlyNodes = None,
+@option_group
+class _PlanOptions:
+    only: OnlyNodes = None
     save: Annotated[
         Path | None, typer.Option(metavar="PLAN", help="Also write the plan to this file, for `vsml provision --plan`.")
-    ] = None,
+    ] = None
     explain: Annotated[
         bool, typer.Option("--explain", help="Explain each node's placement, and why other hosts were rejected.")
-    ] = False,
-    skip_guests: SkipGuests = False,
-    detailed_exitcode: DetailedExitcode = False,
-) -> Answer:
+    ] = False
+    skip_guests: SkipGuests = False
+    detailed_exitcode: DetailedExitcode = False
+
+
+@command
+def plan(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _PlanOptions) -> Answer:
     """Show what `vsml provision` would do, to hosts, VMs and guests, and change nothing.
 
     Example: `vsml plan cluster.toml --save monday.plan`
@@ -45,20 +53,20 @@ def plan(
     from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
     from vsphere_ml.flows.run_context import RunContext
 
-    spec = select_nodes(load(file), only or ())
+    spec = select_nodes(load(file), given.only or ())
     clock = site_wiring.SystemClock()
     with following_both(terminal.err) as both:
-        given = guest_wiring.for_guests(spec, both.guests, clock, skip=skip_guests)
+        phase = guest_wiring.for_guests(spec, both.guests, clock, skip=given.skip_guests)
         with host_wiring.connect_site(spec, terminal) as (vcenter, session):
             ready = HostConfiguration(spec, session, clock) if session is not None else None
-            proposal = propose(RunContext(spec, vcenter, both.site, clock), given=given, ready=ready)
-    if save is not None:
-        site_wiring.write(save, saved_text(proposal, spec))
-        terminal.say(f"saved the plan; carry it out with: vsml provision {file} --plan {save}")
+            proposal = propose(RunContext(spec, vcenter, both.site, clock), given=phase, ready=ready)
+    if given.save is not None:
+        site_wiring.write(given.save, saved_text(proposal, spec))
+        terminal.say(f"saved the plan; carry it out with: vsml provision {file} --plan {given.save}")
     differs = bool(proposal) or bool(proposal.plan.drift)
-    status = exits.DIFFERENCES if detailed_exitcode and differs else 0
+    status = exits.DIFFERENCES if given.detailed_exitcode and differs else 0
     text = view.text(proposal, every_key=terminal.settings.verbose)
-    if not explain:
+    if not given.explain:
         return Answer(text=text, data=view.data(proposal), status=status)
     why = explain_placement.explain(proposal.solution)
     data = {**view.data(proposal), "explained": explanation.data(why)}

@@ -6,26 +6,36 @@ from typing import Annotated
 
 import typer
 
-from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DryRun, OnlyNodes, ParallelGuests, Wait, Yes, command
+from vsphere_ml.cli.options import (
+    DEFAULT_FILE,
+    ClusterFile,
+    DryRun,
+    OnlyNodes,
+    ParallelGuests,
+    Wait,
+    Yes,
+    command,
+    option_group,
+)
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 
-@command
-def configure(
-    terminal: Terminal,
-    file: ClusterFile = DEFAULT_FILE,
-    *,
-    yes: Yes = False,
-    dry_run: DryRun = False,
-    only: OnlyNodes = None,
+@option_group
+class _ConfigureOptions:
+    yes: Yes = False
+    dry_run: DryRun = False
+    only: OnlyNodes = None
     step: Annotated[
         list[str] | None,
         typer.Option(metavar="STEP", help="This step only, by kind, title, or number as `base:3`; repeatable."),
-    ] = None,
-    from_step: Annotated[str | None, typer.Option(metavar="STEP", help="This step and those after it.")] = None,
-    wait: Wait = 300.0,
-    parallel: ParallelGuests = 32,
-) -> Answer:
+    ] = None
+    from_step: Annotated[str | None, typer.Option(metavar="STEP", help="This step and those after it.")] = None
+    wait: Wait = 300.0
+    parallel: ParallelGuests = 32
+
+
+@command
+def configure(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _ConfigureOptions) -> Answer:
     """Run the cluster file's playbooks in the guests of running VMs, over SSH.
 
     Every playbook is validated before a guest is changed. Shows what is missing, asks, applies it and checks again; a
@@ -44,16 +54,16 @@ def configure(
     from vsphere_ml.flows.run_context import RunContext
 
     spec = load(file)
-    playbooks = flow.choose_steps(guest_wiring.playbooks(spec), step or (), from_step)
+    playbooks = flow.choose_steps(guest_wiring.playbooks(spec), given.step or (), given.from_step)
     clock = site_wiring.SystemClock()
-    guests = guest_wiring.guests(spec, clock, parallel)
-    given = guest_wiring.step_inputs(spec, playbooks)
+    guests = guest_wiring.guests(spec, clock, given.parallel)
+    inputs = guest_wiring.step_inputs(spec, playbooks)
     with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following_both(terminal.err) as both:
         report = flow.configure(
             RunContext(spec, vcenter, both.site, clock),
-            GuestPhase(guests=guests, playbooks=playbooks, given=given, notify=both.guests, wait_s=wait),
-            approve=both.before(consent.approval(terminal, view.plan, yes=yes)),
-            only=only or (),
-            dry_run=dry_run,
+            GuestPhase(guests=guests, playbooks=playbooks, given=inputs, notify=both.guests, wait_s=given.wait),
+            approve=both.before(consent.approval(terminal, view.plan, yes=given.yes)),
+            only=given.only or (),
+            dry_run=given.dry_run,
         )
-    return view.answer(report, dry_run=dry_run)
+    return view.answer(report, dry_run=given.dry_run)

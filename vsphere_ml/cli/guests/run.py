@@ -6,25 +6,34 @@ from typing import Annotated
 
 import typer
 
-from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Command, OnlyNodes, ParallelGuests, Refresh, command
+from vsphere_ml.cli.options import (
+    DEFAULT_FILE,
+    ClusterFileOption,
+    Command,
+    OnlyNodes,
+    ParallelGuests,
+    Refresh,
+    command,
+    option_group,
+)
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
 
 
-@command
-def run(
-    terminal: Terminal,
-    words: Command = None,
-    *,
-    file: ClusterFileOption = DEFAULT_FILE,
-    only: OnlyNodes = None,
-    sudo: Annotated[bool, typer.Option("--sudo", help="Run it as root, by sudo where the user is another.")] = False,
+@option_group
+class _RunOptions:
+    file: ClusterFileOption = DEFAULT_FILE
+    only: OnlyNodes = None
+    sudo: Annotated[bool, typer.Option("--sudo", help="Run it as root, by sudo where the user is another.")] = False
     limit: Annotated[
         float, typer.Option("--max-time", min=1, metavar="SECONDS", help="End the command after this long.")
-    ] = 600.0,
-    parallel: ParallelGuests = 32,
-    refresh: Refresh = False,
-) -> Answer:
+    ] = 600.0
+    parallel: ParallelGuests = 32
+    refresh: Refresh = False
+
+
+@command
+def run(terminal: Terminal, words: Command = None, *, given: _RunOptions) -> Answer:
     """Run a command on all nodes at once, and show what it said, equal answers together.
 
     It runs as the user of `[guest]`, and as root with `--sudo`. Nobody is asked first. vCenter is read only when a
@@ -42,16 +51,16 @@ def run(
 
     if not words:
         raise ConfigError("there is no command to run", code="usage", hint="vsml run -- uname -r")
-    spec = load(file)
+    spec = load(given.file)
     clock = site_wiring.SystemClock()
-    guests = guest_wiring.guests(spec, clock, parallel, sudo=sudo)
+    guests = guest_wiring.guests(spec, clock, given.parallel, sudo=given.sudo)
     with following_both(terminal.err) as both:
         said = flow.run(
-            select_nodes(spec, only or ()),
-            flow.GuestCommand(text=line(words), as_root=sudo, timeout_s=limit),
+            select_nodes(spec, given.only or ()),
+            flow.GuestCommand(text=line(words), as_root=given.sudo, timeout_s=given.limit),
             guests,
             places=flow.KnownPlaces(
-                known={} if refresh else guests.cached(spec),
+                known={} if given.refresh else guests.cached(spec),
                 find=guest_wiring.finder(spec, terminal, both.site, clock),
             ),
             notify_guest=both.guests,

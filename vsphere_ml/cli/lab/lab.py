@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from vsphere_ml.cli.commands import App
-from vsphere_ml.cli.options import command
+from vsphere_ml.cli.options import command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 app = App(
@@ -15,6 +15,17 @@ app = App(
     help="A vCenter to try vsml on: simulated hosts, GPUs and NICs behind the real vSphere API (Linux only).",
 )
 Name = Annotated[str, typer.Option(metavar="NAME", help="The lab's name; several can run side by side.")]
+
+
+@option_group
+class _KubernetesOptions:
+    kubernetes: Annotated[
+        bool,
+        typer.Option("--kubernetes", help="Start a Kubernetes control plane beside it, with the MPI operator."),
+    ] = False
+    nodes: Annotated[
+        int, typer.Option("--nodes", min=0, max=16, help="Nodes of that Kubernetes, on which pods run (needs root).")
+    ] = 0
 
 
 @app.command("up")
@@ -33,13 +44,7 @@ def start_lab(
     guests: Annotated[
         bool, typer.Option("--guests", help="Stand a Linux guest behind each VM with first boot data (needs root).")
     ] = False,
-    kubernetes: Annotated[
-        bool,
-        typer.Option("--kubernetes", help="Start a Kubernetes control plane beside it, with the MPI operator."),
-    ] = False,
-    nodes: Annotated[
-        int, typer.Option("--nodes", min=0, max=16, help="Nodes of that Kubernetes, on which pods run (needs root).")
-    ] = 0,
+    plane_options: _KubernetesOptions,
 ) -> Answer:
     """Start a lab vCenter; build it first when its sources changed. Once is enough: it goes on running.
 
@@ -58,9 +63,9 @@ def start_lab(
     lab, started = server.start_lab(topology, name, port, terminal.say, guests=guests)
     what = "is up" if started else "was up already"
     terminal.say(f"the lab vCenter `{name}` {what}; stop it with: {server.down_command(name)}")
-    plane = control_plane.start(name, terminal.say, nodes=nodes) if kubernetes else None
+    plane = control_plane.start(name, terminal.say, nodes=plane_options.nodes) if plane_options.kubernetes else None
     if plane is not None:
-        having = f"with {nodes} nodes" if nodes else "without nodes"
+        having = f"with {plane_options.nodes} nodes" if plane_options.nodes else "without nodes"
         terminal.say(f"Kubernetes {plane.kubernetes} {having}; export KUBECONFIG={plane.kubeconfig}")
     more = {"kubeconfig": plane.kubeconfig} if plane is not None else {}
     return Answer(text=view.text(lab), data=view.data(lab) | {"started": started} | more)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from vsphere_ml.cli.lab.lab import Name, app
-from vsphere_ml.cli.options import command
+from vsphere_ml.cli.options import command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 
@@ -30,6 +30,13 @@ def hosts(
     return Answer(text=view.text(listed), data=view.data(lab, listed))
 
 
+@option_group
+class _HostOptions:
+    clear: Annotated[bool, typer.Option("--clear", help="End all its faults.")] = False
+    reboot_seconds: Annotated[float | None, typer.Option(min=0, help="How long its reboots take.")] = None
+    back: Annotated[bool, typer.Option("--back", help="Let a host come back that went away.")] = False
+
+
 @app.command()
 @command
 def host(
@@ -41,9 +48,7 @@ def host(
     ] = None,
     name: Name = "default",
     *,
-    clear: Annotated[bool, typer.Option("--clear", help="End all its faults.")] = False,
-    reboot_seconds: Annotated[float | None, typer.Option(min=0, help="How long its reboots take.")] = None,
-    back: Annotated[bool, typer.Option("--back", help="Let a host come back that went away.")] = False,
+    given: _HostOptions,
 ) -> Answer:
     """Let one of the lab's ESXi hosts fail, or reboot slowly, or come back; without options, show it.
 
@@ -54,7 +59,7 @@ def host(
     from vsphere_ml.lab import state
 
     lab = state.running_lab(name)
-    wanted = [] if clear else faults or None
-    slow = None if reboot_seconds is None else round(reboot_seconds * 1000)
-    changed = lab_hosts.change(lab, host, faults=wanted, reboot_ms=slow, back=back)
+    wanted = [] if given.clear else faults or None
+    slow = None if given.reboot_seconds is None else round(given.reboot_seconds * 1000)
+    changed = lab_hosts.change(lab, host, faults=wanted, reboot_ms=slow, back=given.back)
     return Answer(text=view.text((changed,)), data=view.data(lab, (changed,)))

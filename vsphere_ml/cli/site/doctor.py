@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vsphere_ml.cli.options import Datacenter, Lab, Server, Username, Yes, command
+from vsphere_ml.cli.options import SiteOptions, Yes, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 if TYPE_CHECKING:
@@ -27,9 +27,7 @@ def doctor(
         Path | None, typer.Argument(metavar="[FILE]", help="A cluster file; only its [vcenter] is looked at.")
     ] = None,
     *,
-    server: Server = None,
-    username: Username = None,
-    lab: Lab = None,
+    site: SiteOptions,
     record: Annotated[
         Path | None,
         typer.Option(
@@ -37,7 +35,6 @@ def doctor(
             help="Write what the site answers into a new folder, redacted, after it was listed and agreed to.",
         ),
     ] = None,
-    datacenter: Datacenter = None,
     yes: Yes = False,
 ) -> Answer:
     """Show where each part of the connection comes from, and whether the vCenter can be reached and signed in to.
@@ -52,7 +49,7 @@ def doctor(
     from vsphere_ml.core.errors import VsmlError
     from vsphere_ml.vsphere.privileges import missing_privileges
 
-    where = site_wiring.target(file, server=server, username=username, lab=lab, datacenter=datacenter)
+    where = site_wiring.target(file, **vars(site))
     found = site_wiring.endpoint(where, terminal)
     try:
         to = site_wiring.with_password(found, where, terminal)

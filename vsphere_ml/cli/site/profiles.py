@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from vsphere_ml.cli.options import Datacenter, Lab, Server, Username, command
+from vsphere_ml.cli.options import SiteFile, SiteOptions, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 
 @command
 def profiles(
     terminal: Terminal,
-    file: Annotated[
-        Path | None,
-        typer.Argument(metavar="[FILE]", help="A cluster file; only its [vcenter] and [location] are looked at."),
-    ] = None,
+    file: SiteFile = None,
     *,
-    server: Server = None,
-    username: Username = None,
-    lab: Lab = None,
-    datacenter: Datacenter = None,
+    site: SiteOptions,
     host: Annotated[str, typer.Option(metavar="GLOB", help="Only hosts whose name matches.")] = "*",
     board: Annotated[
         str | None,
@@ -42,7 +35,7 @@ def profiles(
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.flows import profiles as flow
 
-    where = site_wiring.target(file, server=server, username=username, lab=lab, datacenter=datacenter)
+    where = site_wiring.target(file, **vars(site))
     with site_wiring.vcenter(where.vcenter, terminal) as vcenter:
         found = flow.profiles(vcenter, where.datacenter, host)
     return Answer(text=view.text(found), data=view.data(found))

@@ -8,22 +8,16 @@ from typing import Annotated
 
 import typer
 
-from vsphere_ml.cli.options import DEFAULT_FILE, Datacenter, Lab, Server, Username, command
+from vsphere_ml.cli.options import DEFAULT_FILE, SiteFile, SiteOptions, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 
 @command
 def topology(
     terminal: Terminal,
-    file: Annotated[
-        Path | None,
-        typer.Argument(metavar="[FILE]", help="A cluster file; only its [vcenter] and [location] are looked at."),
-    ] = None,
+    file: SiteFile = None,
     *,
-    server: Server = None,
-    username: Username = None,
-    lab: Lab = None,
-    datacenter: Datacenter = None,
+    site: SiteOptions,
     host: Annotated[str, typer.Option(metavar="GLOB", help="Only hosts whose name matches.")] = "*",
     picture: Annotated[
         Path | None,
@@ -47,7 +41,6 @@ def topology(
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.core.errors import ConfigError
     from vsphere_ml.core.placement.resolve import hosts_called
-    from vsphere_ml.core.ports.vcenter import Scope
 
     if picture is not None and picture.suffix not in {".svg", ".html"}:
         raise ConfigError(
@@ -58,9 +51,7 @@ def topology(
         )
     if nccl is not None:
         return _of_node(terminal, file or DEFAULT_FILE, nccl)
-    where = site_wiring.target(file, server=server, username=username, lab=lab, datacenter=datacenter)
-    with site_wiring.vcenter(where.vcenter, terminal) as vcenter:
-        seen = vcenter.read_site(Scope(datacenter=where.datacenter, direct_path=True))
+    seen = site_wiring.read_named_site(file, site, terminal)
     seen = replace(seen, hosts=hosts_called(host, seen))
     if picture is not None:
         site_wiring.write(picture, site_page.html(seen) if picture.suffix == ".html" else drawn.svg(seen))

@@ -20,9 +20,10 @@ from vsphere_ml.core.model.spec import VCenterSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from vsphere_ml.cli.options import GlobalOptions
+    from vsphere_ml.cli.options import GlobalOptions, SiteOptions
     from vsphere_ml.cli.terminal import Terminal
     from vsphere_ml.config.secrets.sign_in import Endpoint, SignIn
+    from vsphere_ml.core.model.inventory import Inventory
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.ports.esxi import Hosts
     from vsphere_ml.core.ports.vcenter import VCenter
@@ -180,13 +181,20 @@ def target(
     return SignInTarget(vcenter=to, datacenter=datacenter or spec.location.datacenter, options=options)
 
 
-def named_vcenter(
-    server: str | None, username: str | None, lab: str | None, datacenter: str | None
-) -> SignInTarget | None:
+def named_vcenter(site: SiteOptions) -> SignInTarget | None:
     """Return the vCenter that options or the environment name; None where they name none."""
-    if server is None and lab is None and not _environment_names_one():
+    if site.server is None and site.lab is None and not _environment_names_one():
         return None
-    return target(None, server=server, username=username, lab=lab, datacenter=datacenter)
+    return target(None, **vars(site))
+
+
+def read_named_site(file: Path | None, site: SiteOptions, terminal: Terminal) -> Inventory:
+    """Return what is read of the site that `target` finds."""
+    from vsphere_ml.core.ports.vcenter import Scope
+
+    where = target(file, **vars(site))
+    with vcenter(where.vcenter, terminal) as connected:
+        return connected.read_site(Scope(datacenter=where.datacenter, direct_path=True))
 
 
 def sign_in_keys(to: SignInTarget, terminal: Terminal) -> dict[str, str]:
@@ -221,17 +229,16 @@ def write(file: Path, text: str) -> None:
 
 def _sign_in(to: SignIn, settings: GlobalOptions, recorder: MessageLog | None = None) -> Session:
     from vsphere_ml.vsphere.connection.session import connect
+    from vsphere_ml.vsphere.connection.tls import Trust
+    from vsphere_ml.vsphere.connection.trace import Trace
 
     return connect(
         to.server,
         to.username,
         to.password.reveal(),
-        ca_file=to.ca_file,
-        thumbprint=to.thumbprint,
-        insecure=to.insecure,
+        Trust(ca_file=to.ca_file, thumbprint=to.thumbprint, insecure=to.insecure),
         timeout_s=settings.timeout,
-        trace=settings.trace,
-        recorder=recorder,
+        log=recorder or (Trace(settings.trace) if settings.trace else None),
     )
 
 

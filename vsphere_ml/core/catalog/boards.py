@@ -11,7 +11,7 @@ from dataclasses import dataclass
 NVIDIA = 0x10DE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Board:
     """One GPU board: its code in profile names, and what a full-framebuffer vGPU of it takes."""
 
@@ -42,43 +42,29 @@ def power_of_two(number: int) -> int:
     return 1 << max(0, number - 1).bit_length()
 
 
-def _board(  # noqa: PLR0917 - a row of the table below
-    code: str, title: str, full_gb: int, mib: int, device: int | None, mmio: int | None, *, mig: bool = False
-) -> Board:
-    return Board(
-        code=code,
-        title=title,
-        full_gb=full_gb,
-        framebuffer_mib=mib,
-        device=device,
-        mmio_table_gib=mmio,
-        mig=mig,
-    )
-
-
 BOARDS: tuple[Board, ...] = (
-    _board("A100", "A100 PCIe 40GB", 40, 40960, 0x20F1, 128, mig=True),
-    _board("A100X", "A100 SXM4 40GB", 40, 40960, 0x20B0, 128, mig=True),
-    _board("A100D", "A100 PCIe 80GB", 80, 81920, 0x20B5, 256, mig=True),
-    _board("A100DX", "A100 SXM4 80GB", 80, 81920, 0x20B2, 256, mig=True),
-    _board("A30", "A30 PCIe", 24, 24576, 0x20B7, 64, mig=True),
-    _board("A40", "A40", 48, 49152, 0x2235, 128),
-    _board("A10", "A10", 24, 24576, 0x2236, 64),
-    _board("A16", "A16", 16, 16384, None, None),
-    _board("L4", "L4", 24, 24576, 0x27B8, 64),
-    _board("L20", "L20", 48, 49152, None, 128),
-    _board("L40", "L40", 48, 49152, 0x26B5, 128),
-    _board("L40S", "L40S", 48, 49152, 0x26B9, None),
-    _board("H100", "H100 PCIe 80GB", 80, 81920, 0x2331, 256, mig=True),
-    _board("H100XM", "H100 SXM5 80GB", 80, 81920, 0x2330, 256, mig=True),
-    _board("H100L", "H100 NVL 94GB", 94, 96246, 0x2321, 256, mig=True),
-    _board("H100XL", "H100 SXM5 94GB", 94, 96246, None, 256, mig=True),
-    _board("H100XS", "H100 SXM5 64GB", 64, 65536, None, 256, mig=True),
-    _board("H200", "H200 NVL", 141, 144384, 0x233B, 512, mig=True),
-    _board("H200X", "H200 SXM5", 141, 144384, 0x2335, 512, mig=True),
-    _board("V100X", "V100 SXM2 16GB", 16, 16384, None, 64),
-    _board("V100DX", "V100 SXM2 32GB", 32, 32768, None, 64),
-    _board("T4", "T4", 16, 16384, None, None),
+    Board("A100", "A100 PCIe 40GB", 40, 40960, 0x20F1, 128, mig=True),
+    Board("A100X", "A100 SXM4 40GB", 40, 40960, 0x20B0, 128, mig=True),
+    Board("A100D", "A100 PCIe 80GB", 80, 81920, 0x20B5, 256, mig=True),
+    Board("A100DX", "A100 SXM4 80GB", 80, 81920, 0x20B2, 256, mig=True),
+    Board("A30", "A30 PCIe", 24, 24576, 0x20B7, 64, mig=True),
+    Board("A40", "A40", 48, 49152, 0x2235, 128),
+    Board("A10", "A10", 24, 24576, 0x2236, 64),
+    Board("A16", "A16", 16, 16384, None, None),
+    Board("L4", "L4", 24, 24576, 0x27B8, 64),
+    Board("L20", "L20", 48, 49152, None, 128),
+    Board("L40", "L40", 48, 49152, 0x26B5, 128),
+    Board("L40S", "L40S", 48, 49152, 0x26B9, None),
+    Board("H100", "H100 PCIe 80GB", 80, 81920, 0x2331, 256, mig=True),
+    Board("H100XM", "H100 SXM5 80GB", 80, 81920, 0x2330, 256, mig=True),
+    Board("H100L", "H100 NVL 94GB", 94, 96246, 0x2321, 256, mig=True),
+    Board("H100XL", "H100 SXM5 94GB", 94, 96246, None, 256, mig=True),
+    Board("H100XS", "H100 SXM5 64GB", 64, 65536, None, 256, mig=True),
+    Board("H200", "H200 NVL", 141, 144384, 0x233B, 512, mig=True),
+    Board("H200X", "H200 SXM5", 141, 144384, 0x2335, 512, mig=True),
+    Board("V100X", "V100 SXM2 16GB", 16, 16384, None, 64),
+    Board("V100DX", "V100 SXM2 32GB", 32, 32768, None, 64),
+    Board("T4", "T4", 16, 16384, None, None),
 )
 
 BY_CODE = {board.code: board for board in BOARDS}

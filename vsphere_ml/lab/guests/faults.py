@@ -42,17 +42,17 @@ done
 
 def refuse_ssh(home: Path, vm_id: str) -> None:
     """Let the guest's sshd refuse everybody, as when it is not up yet; sessions go on."""
-    _run_in_guest(home, vm_id, f": >/run/vsml-lab/{machine.NO_SSHD}; {_CLOSED}")
+    run_in_guest(home, vm_id, f": >/run/vsml-lab/{machine.NO_SSHD}; {_CLOSED}")
 
 
 def accept_ssh(home: Path, vm_id: str) -> None:
     """Let the guest's sshd answer again."""
-    _run_in_guest(home, vm_id, f"rm -f /run/vsml-lab/{machine.NO_SSHD}")
+    run_in_guest(home, vm_id, f"rm -f /run/vsml-lab/{machine.NO_SSHD}")
 
 
 def cut(home: Path, vm_id: str) -> None:
     """Cut every session in the middle of what it does; sshd goes on."""
-    _run_in_guest(home, vm_id, _CUT)
+    run_in_guest(home, vm_id, _CUT)
 
 
 def cut_at_package(home: Path, vm_id: str, package: str) -> None:
@@ -82,33 +82,33 @@ def fail_package(home: Path, vm_id: str, package: str) -> None:
 def repair_package(home: Path, vm_id: str, package: str) -> None:
     """Let it install again, and nothing be cut meanwhile."""
     _check_package(package)
-    _run_in_guest(home, vm_id, f"rm -f {_ON_INSTALL}/{package}")
+    run_in_guest(home, vm_id, f"rm -f {_ON_INSTALL}/{package}")
 
 
 def reboot(home: Path, vm_id: str) -> None:
     """Let the guest reboot by itself."""
-    _run_in_guest(home, vm_id, "true")  # raises when it is not there
+    run_in_guest(home, vm_id, "true")  # raises when it is not there
     with suppress(NotPossible):  # the shell that says it may end with the guest
-        _run_in_guest(home, vm_id, "kill -USR1 1")
+        run_in_guest(home, vm_id, "kill -USR1 1")
 
 
 def change_host_key(home: Path, vm_id: str) -> None:
     """Give the guest another host key, as when somebody else took its place; it is published nowhere."""
     new = f"ssh-keygen -q -t ed25519 -N '' -C '' -f {_KEY}"
     keep = f"[ -e {_KEY}.own ] || {{ mv {_KEY} {_KEY}.own; mv {_KEY}.pub {_KEY}.pub.own; }}"
-    _run_in_guest(home, vm_id, f"{keep}; rm -f {_KEY} {_KEY}.pub; {new}; {_ANEW}")
+    run_in_guest(home, vm_id, f"{keep}; rm -f {_KEY} {_KEY}.pub; {new}; {_ANEW}")
 
 
 def own_host_key(home: Path, vm_id: str) -> None:
     """Give the guest its own host key back."""
     back = f"mv {_KEY}.own {_KEY}; mv {_KEY}.pub.own {_KEY}.pub"
-    _run_in_guest(home, vm_id, f"[ ! -e {_KEY}.own ] || {{ {back}; {_ANEW} }}")
+    run_in_guest(home, vm_id, f"[ ! -e {_KEY}.own ] || {{ {back}; {_ANEW} }}")
 
 
 def slow_guest(home: Path, vm_id: str) -> None:
     """Let everything in the guest run a quarter of the time."""
     (machine.folder(home, vm_id) / "tools" / machine.SLOW).write_text(_STUTTER)
-    _run_in_guest(home, vm_id, f"setsid sh {_SLOW} >/dev/null 2>&1 </dev/null &")
+    run_in_guest(home, vm_id, f"setsid sh {_SLOW} >/dev/null 2>&1 </dev/null &")
 
 
 def fast(home: Path, vm_id: str) -> None:
@@ -120,7 +120,7 @@ def _at_install(home: Path, vm_id: str, package: str, script: str) -> None:
     """Let a stand-in package run this while it is being installed."""
     _check_package(package)
     _is_simulated(home, package)
-    _run_in_guest(home, vm_id, f"mkdir -p {_ON_INSTALL} && echo {quote(script)} >{_ON_INSTALL}/{package}")
+    run_in_guest(home, vm_id, f"mkdir -p {_ON_INSTALL} && echo {quote(script)} >{_ON_INSTALL}/{package}")
 
 
 def _check_package(package: str) -> None:
@@ -142,17 +142,17 @@ def _is_simulated(home: Path, package: str) -> None:
     )
 
 
-def _run_in_guest(home: Path, vm_id: str, command: str) -> str:
+def run_in_guest(home: Path, vm_id: str, command: str) -> str:
     """Run a command in the guest, as root, without its sshd."""
     pid = machine.pid(machine.folder(home, vm_id))
     if pid is None:
         raise NotPossible(f"the guest of {vm_id} does not run", code="lab.no-guests", target=vm_id)
-    guest = _init(pid)
+    guest = find_guest_init(pid)
     namespaces = ["--mount", "--uts", "--ipc", "--net", "--pid"]
     return hub.run("nsenter", "--target", str(guest), *namespaces, "--root", "--wd=/", "sh", "-c", command, "vsml-lab")
 
 
-def _init(pid: int) -> int:
+def find_guest_init(pid: int) -> int:
     """Return the guest's own pid 1 by its machine's: the child of the unshare that the machine waits for."""
     for _ in range(2):
         with suppress(OSError, IndexError):

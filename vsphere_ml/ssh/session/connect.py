@@ -104,7 +104,7 @@ def _open(target: SshTarget, stream: Any, key: paramiko.PKey | None) -> paramiko
     client.set_missing_host_key_policy(PinnedKeys(target))
     began = time.monotonic()
     try:
-        client.connect(target.host, target.port, username=target.user, **_sign_in_options(target, stream, key))
+        client.connect(target.host, target.port, username=target.user, **sign_in_options(target, stream, key))
         client.get_transport().set_keepalive(KEEPALIVE_S)
     except GuestError:
         _drop(client, stream)
@@ -115,7 +115,7 @@ def _open(target: SshTarget, stream: Any, key: paramiko.PKey | None) -> paramiko
     return client
 
 
-def _sign_in_options(target: SshTarget, stream: Any, key: paramiko.PKey | None) -> dict[str, Any]:
+def sign_in_options(target: SshTarget, stream: Any, key: paramiko.PKey | None) -> dict[str, Any]:
     return {
         "sock": stream,
         "pkey": key,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 BEAT_S = 15.0
 DEAD_S = 60.0
-_UNSIGNED_S = 10.0  # a lock without a holder: its maker is about to write its name, or died before
+UNSIGNED_S = 10.0  # a lock without a holder: its maker is about to write its name, or died before
 _TRIES = 20
 
 
@@ -59,7 +59,7 @@ class Holder:
     @property
     def is_dead(self) -> bool:
         """Return whether the holder was a process of this machine that is gone."""
-        return self.host == socket.gethostname() and self.where == _where() and not _is_alive(self.pid)
+        return self.host == socket.gethostname() and self.where == this_machine() and not _is_alive(self.pid)
 
 
 _KINDS = {each.name: int if each.name == "pid" else str for each in fields(Holder)}
@@ -75,7 +75,8 @@ def parse(text: str | None) -> Holder | None:
     return Holder(**found) if is_one else None
 
 
-def _where() -> str:
+def this_machine() -> str:
+    """Return the boot and the process namespace in which process ids are ours; empty where nobody tells."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()[:8]
         return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"
@@ -163,7 +164,7 @@ class Lock:
         now = self._now().isoformat(timespec="seconds")
         self._since = self._since or now
         holder = Holder(
-            user=_user(), host=socket.gethostname(), pid=os.getpid(), where=_where(), since=self._since, beat=now
+            user=_user(), host=socket.gethostname(), pid=os.getpid(), where=this_machine(), since=self._since, beat=now
         )
         self._session.read(lambda: self._fields.set(self._folder, LOCK_ATTRIBUTE, holder.text()))  # twice is as once
         self._last = begun
@@ -217,7 +218,7 @@ class Lock:
 
     def _inspect(self, folder: Any) -> tuple[Holder | None, bool, bool]:
         """Return the holder, whether the folder has content, whether it is gone. Waits for a holder to sign."""
-        for _ in range(int(_UNSIGNED_S)):
+        for _ in range(int(UNSIGNED_S)):
             seen = self._seen(folder)
             if seen is None:
                 return None, False, True
@@ -238,7 +239,7 @@ class Lock:
         return rows[0][1] if rows else None
 
     def _until_gone(self, folder: Any) -> None:
-        for _ in range(int(_UNSIGNED_S / 0.1)):
+        for _ in range(int(UNSIGNED_S / 0.1)):
             if self._seen(folder) is None:
                 return
             time.sleep(0.1)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _P: Any = vmodl.query.PropertyCollector
 _LONGEST_WAIT_S = 15  # of one call, kept well below the connection's own timeout
-_PROGRESS_S = 2  # so long without a task that ends, and progress is asked for
+PROGRESS_S = 2  # so long without a task that ends, and progress is asked for
 _CALLERS = 4  # first steps under way at once: while vCenter works on one, the next is written
 _RUN_AGAIN = "run the same command again: it looks first and finishes what is missing"
 # Not its progress: vCenter would answer a wait at each step of each task.
@@ -205,7 +205,7 @@ class TaskRunner:
         deadlines = [run.awaited.deadline for run in self._by_object.values() if run.awaited and run.awaited.deadline]
         soonest = min((deadline - time.monotonic() for deadline in deadlines), default=left)
         longest = min(_LONGEST_WAIT_S, self._session.timeout_s / 2)
-        timeouts = max(0, round(min(left, soonest, longest, _PROGRESS_S) + 0.49))
+        timeouts = max(0, round(min(left, soonest, longest, PROGRESS_S) + 0.49))
         found = self._collector.WaitForUpdatesEx(self._version, _P.WaitOptions(maxWaitSeconds=timeouts))
         self._quiet_s = 0.0 if found is not None else self._quiet_s + timeouts
         if found is not None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.vsphere.connection.tls import PinnedConnection
 
-_SESSION = "/api/session"
+SESSION = "/api/session"
 _MOST_BYTES = 16 << 20
 
 
@@ -41,12 +41,12 @@ def sign_in(connection: PinnedConnection, username: str, password: str) -> Itera
     """Sign in, and out and off at the end. Raises as RestSession's methods."""
     secret = b64encode(f"{username}:{password}".encode()).decode()
     try:
-        key = _ask(connection, "POST", _SESSION, {"Authorization": f"Basic {secret}"})
+        key = _ask(connection, "POST", SESSION, {"Authorization": f"Basic {secret}"})
         session = RestSession(connection, str(key))
         try:
             yield session
         finally:
-            session.delete(_SESSION)
+            session.delete(SESSION)
     finally:
         connection.close()
 

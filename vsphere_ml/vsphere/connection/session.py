@@ -16,11 +16,9 @@ from vsphere_ml.vsphere.connection import rest
 from vsphere_ml.vsphere.connection.endpoint import BROKEN, VCenterEndpoint, call_twice, digits
 from vsphere_ml.vsphere.connection.required import require
 from vsphere_ml.vsphere.connection.tls import PinMismatchError, Trust
-from vsphere_ml.vsphere.connection.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from vsphere_ml.vsphere.connection.soap import Stub
     from vsphere_ml.vsphere.connection.tls import PinnedConnection
@@ -46,21 +44,16 @@ def connect(
     server: str,
     username: str,
     password: str,
+    trust: Trust,
     *,
-    ca_file: Path | None = None,
-    thumbprint: str | None = None,
-    insecure: bool = False,
     timeout_s: float = 60.0,
-    trace: Path | None = None,
-    recorder: MessageLog | None = None,
+    log: MessageLog | None = None,
 ) -> Session:
-    """Return a signed-in session; its messages go into `recorder`, or into the trace file.
+    """Return a signed-in session; its messages go into `log`.
 
     Raises VSphereError `vcenter.unreachable`, `vcenter.timeout`, `vcenter.untrusted` or `vcenter.sign-in`.
     """
     host, port = address(server)
-    trust = Trust(ca_file=ca_file, thumbprint=thumbprint, insecure=insecure)
-    log = recorder or (Trace(trace) if trace else None)
     endpoint = VCenterEndpoint(host, port, trust, timeout_s, log)
     try:
         return Session(endpoint, username, password)
@@ -195,7 +188,7 @@ class Session:
 
     def _reach(self, timeout_s: float) -> None:
         """Sign in; for so many seconds a vCenter that does not answer may be one that restarts."""
-        for pause_s in _pauses(timeout_s):
+        for pause_s in retry_pauses(timeout_s):
             try:
                 call_twice(self._sign_in)
                 break
@@ -270,7 +263,7 @@ class Session:
             self.content.sessionManager.Logout()
 
 
-def _pauses(total_s: float) -> Iterator[float | None]:
+def retry_pauses(total_s: float) -> Iterator[float | None]:
     """Yield how long to wait after each try, longer and longer; None when the time is up."""
     end, pause = time.monotonic() + total_s, 0.1
     while time.monotonic() + pause < end:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from vsphere_ml.vsphere.connection.session import Session
     from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
 
-_WANTED: dict[Any, tuple[str, ...]] = {
+WANTED: dict[Any, tuple[str, ...]] = {
     vim.HostSystem: hosts.LEAN,
     vim.VirtualMachine: vms.LEAN,
     **surroundings.WANTED,
@@ -140,7 +140,7 @@ class _Read:
 
     def everything(self, datacenter: Any) -> None:
         defined: list[Any] = []
-        wanted = {**_WANTED, **custom_attributes.WANTED}
+        wanted = {**WANTED, **custom_attributes.WANTED}
         for found, props in collect_below(self.session, datacenter, wanted, [self.fields.manager]):
             if isinstance(found, vim.VirtualMachine):
                 vm = VmRef(reference(found))

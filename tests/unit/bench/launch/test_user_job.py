@@ -171,7 +171,7 @@ def test_a_job_whose_script_was_killed_is_lost(shell: Any) -> None:
 
 def test_a_job_that_does_not_begin_is_an_error(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(user_job, "START_S", 1)
-    monkeypatch.setattr(user_job, "_SCRIPT", "exit 1\n")
+    monkeypatch.setattr(user_job, "SCRIPT", "exit 1\n")
     with pytest.raises(BenchError) as raised:
         begin(shell, "true")
     assert (raised.value.code, raised.value.target) == ("job.not-started", "node-1")

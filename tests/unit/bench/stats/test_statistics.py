@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine, correlated
-from vsphere_ml.bench.analysis.training import _median_without as median_without
-from vsphere_ml.bench.analysis.training import slowest_steps, training
+from vsphere_ml.bench.analysis.training import median_without, slowest_steps, training
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.model.record import Steps, SweepPoint
 from vsphere_ml.bench.network import bus_bandwidth, sweeps

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vsphere_ml.cli.bench.records.record import RecordsOrNewest, baseline_of, or_newest
-from vsphere_ml.cli.options import command
+from vsphere_ml.cli.options import command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 if TYPE_CHECKING:
@@ -38,16 +38,17 @@ Thresholds = Annotated[
 JUnit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Also write the checks as JUnit XML.")]
 
 
+@option_group
+class _GateOptions:
+    baseline: Baseline = None
+    tolerance: Tolerance = None
+    of_bound: OfBound = None
+    thresholds: Thresholds = None
+    junit: JUnit = None
+
+
 @command
-def gate(  # noqa: PLR0917 - options
-    terminal: Terminal,
-    records: RecordsOrNewest = None,
-    baseline: Baseline = None,
-    tolerance: Tolerance = None,
-    of_bound: OfBound = None,
-    thresholds: Thresholds = None,
-    junit: JUnit = None,
-) -> Answer:
+def gate(terminal: Terminal, records: RecordsOrNewest = None, *, given: _GateOptions) -> Answer:
     """Pass or fail results in CI: against a baseline, a share of the bound or a figure; failed launches fail it too.
 
     A regression needs both: a figure beyond the tolerance and a confidence interval that excludes chance. `--tolerance`
@@ -65,20 +66,23 @@ def gate(  # noqa: PLR0917 - options
 
     found = or_newest(records)
     runs = store.read(*found)
-    baseline = baseline or _usual(runs)
-    text = _of_file(thresholds, baseline)
-    given = ThresholdLimits(
-        below_baseline=None if tolerance is None else tolerance / 100,
-        of_bound=None if of_bound is None else of_bound / 100,
+    baseline = given.baseline or _usual(runs)
+    limits = ThresholdLimits(
+        below_baseline=None if given.tolerance is None else given.tolerance / 100,
+        of_bound=None if given.of_bound is None else given.of_bound / 100,
     )
     checks = gating.gate(
         runs,
         None if baseline is None else store.read(baseline),
-        (Threshold(limits=ThresholdLimits(below_baseline=TOLERANCE)), *text, Threshold(limits=given)),
+        (
+            Threshold(limits=ThresholdLimits(below_baseline=TOLERANCE)),
+            *_of_file(given.thresholds, baseline),
+            Threshold(limits=limits),
+        ),
     )
-    if junit is not None:
-        write(junit, xml(checks))
-        terminal.say(f"wrote {junit}")
+    if given.junit is not None:
+        write(given.junit, xml(checks))
+        terminal.say(f"wrote {given.junit}")
     error = gating.failure(checks, lambda launches: again.command(runs, found[0], launches))
     return Answer(
         text=view.text(checks),

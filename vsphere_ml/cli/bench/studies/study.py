@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vsphere_ml.cli.bench.records.record import RECORDS
-from vsphere_ml.cli.bench.records.report import Html, Markdown, StudyName
+from vsphere_ml.cli.bench.records.report import DocumentOptions, StudyName
 from vsphere_ml.cli.bench.run_options import BenchOptions, WorkloadName
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, OnlyNodes, command
 from vsphere_ml.cli.terminal import Answer, Terminal
@@ -30,8 +30,7 @@ def study(
     *,
     given: BenchOptions,
     only: OnlyNodes = None,
-    html: Html = None,
-    markdown: Markdown = None,
+    wanted: DocumentOptions,
 ) -> Answer:
     """Measure side by side: transports, ATS off and on, vGPU and passthrough, or two TCP stacks.
 
@@ -56,10 +55,10 @@ def study(
     folder = given.settings.into or RECORDS / f"study-{name}-{spec.name}"
     with open_benchmark(terminal, spec, asked, settings, folder=folder, only=only or ()) as benchmark:
         done = run_study(replace(benchmark, factor=design.factor), design)
-    for wanted, text in ((html, documents.page), (markdown, documents.markdown)):
-        if wanted is not None:
-            write(wanted, text(done.result))
-            terminal.say(f"wrote {wanted}")
+    for path, text in ((wanted.html, documents.page), (wanted.markdown, documents.markdown)):
+        if path is not None:
+            write(path, text(done.result))
+            terminal.say(f"wrote {path}")
     return view.answer(done)
 
 

@@ -118,25 +118,25 @@ def boot(first_boot: LabFirstBoot, network: list[str]) -> str:
 def _first_boot_files(first_boot: LabFirstBoot) -> Iterator[str]:
     name, userdata = first_boot.hostname, first_boot.userdata
     names = f"{name}.{first_boot.domain} {name}" if first_boot.domain else name
-    yield _file("/etc/hostname", f"{name}\n")
-    yield _file("/etc/hosts", f"127.0.0.1 localhost\n127.0.1.1 {names}\n::1 localhost ip6-localhost\n")
+    yield write_file("/etc/hostname", f"{name}\n")
+    yield write_file("/etc/hosts", f"127.0.0.1 localhost\n127.0.1.1 {names}\n::1 localhost ip6-localhost\n")
     if first_boot.dns or first_boot.search:
         search = f"search {' '.join(first_boot.search)}\n" if first_boot.search else ""
         yield "rm -f /etc/resolv.conf"  # it may be a link to what the machine's resolver writes
-        yield _file("/etc/resolv.conf", search + "".join(f"nameserver {each}\n" for each in first_boot.dns))
-    yield _file("/etc/ssh/sshd_config", _SSHD)
-    yield _file("/root/.bashrc", "")
+        yield write_file("/etc/resolv.conf", search + "".join(f"nameserver {each}\n" for each in first_boot.dns))
+    yield write_file("/etc/ssh/sshd_config", _SSHD)
+    yield write_file("/root/.bashrc", "")
     # There is no way to the internet, so apt sees the lab's own packages and no others.
-    yield _file("/etc/apt/sources.list.d/vsml-lab.list", "deb [trusted=yes] file:/opt/vsml-lab ./\n")
+    yield write_file("/etc/apt/sources.list.d/vsml-lab.list", "deb [trusted=yes] file:/opt/vsml-lab ./\n")
     yield "ssh-keygen -q -t ed25519 -N '' -C '' -f /etc/ssh/ssh_host_ed25519_key"
     for user in userdata.get("users") or ():
         if isinstance(user, dict):
             yield from _user(user)
     for file in userdata.get("write_files") or ():
-        yield _file(str(file["path"]), str(file.get("content", "")), _mode(file.get("permissions", "0644")))
+        yield write_file(str(file["path"]), str(file.get("content", "")), file_mode(file.get("permissions", "0644")))
 
 
-def _mode(permissions: object) -> str:
+def file_mode(permissions: object) -> str:
     """Return a file's mode in octal digits; unquoted, `0644` is an octal number of YAML 1.1, as it is to cloud-init."""
     return f"{permissions:04o}" if isinstance(permissions, int) else str(permissions)
 
@@ -154,9 +154,9 @@ def _user(user: Mapping[str, Any]) -> Iterator[str]:
     if sudo := user.get("sudo"):
         rules = sudo if isinstance(sudo, list) else [sudo]
         text = "".join(f"{name} {rule}\n" for rule in rules)
-        yield _file("/etc/sudoers.d/90-cloud-init-users", text, "0440")
+        yield write_file("/etc/sudoers.d/90-cloud-init-users", text, "0440")
 
 
-def _file(path: str, text: str, mode: str = "0644") -> str:
+def write_file(path: str, text: str, mode: str = "0644") -> str:
     at = quote(path)
     return f'mkdir -p "$(dirname {at})" && printf %s {quote(text)} >{at} && chmod {quote(mode)} {at}'

@@ -57,7 +57,7 @@ def test_what_is_no_yaml_is_refused() -> None:
 
 
 def test_a_mode_may_be_a_number_or_a_text() -> None:
-    assert [cloudinit._mode(each) for each in (0o600, "0755")] == ["0600", "0755"]
+    assert [cloudinit.file_mode(each) for each in (0o600, "0755")] == ["0600", "0755"]
 
 
 ONE = ({"kind": "vmxnet3", "mac": "00:50:56:01:02:03"},)
@@ -107,7 +107,7 @@ def test_every_adapter_that_an_entry_matches_has_its_address(match: str, fast: s
 def test_hostile_names_and_texts_reach_the_shell_as_they_are(tmp_path: Path) -> None:
     text = "$(touch pwned) `touch pwned` 'a' \"b\" \\ \n; touch pwned"
     file = tmp_path / "it's $(touch pwned)" / "file"
-    script = cloudinit._file(str(file), text, "0600; touch pwned")
+    script = cloudinit.write_file(str(file), text, "0600; touch pwned")
     subprocess.run(["/bin/sh", "-c", script], cwd=tmp_path, check=False, capture_output=True)
     assert file.read_text() == text
     assert not list(tmp_path.glob("pwned"))
