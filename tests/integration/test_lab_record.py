@@ -16,7 +16,7 @@ from tests.fakes.record_shape import differences, list_records, list_shapes, sha
 from tests.integration.labs import running
 from vsphere_ml.core.errors import VsmlError
 from vsphere_ml.core.ports.vcenter import Scope
-from vsphere_ml.core.site_record.exchanges import SiteRecord
+from vsphere_ml.core.site_record.exchanges import CommandExchange, SiteRecord
 from vsphere_ml.core.site_record.pseudonyms import Pseudonyms
 from vsphere_ml.core.site_record.redact_soap import SoapRedactor
 from vsphere_ml.core.site_record.redact_text import TextRedactor
@@ -83,7 +83,12 @@ def test_a_lab_gives_a_record_again(lab: Lab, recorded: tuple[SiteRecord, Invent
     assert caught.value.code == "site.not-found"  # its name is a pseudonym
 
 
-def test_hosts_shells_answer_again_what_they_printed(
+GUEST = CommandExchange(
+    where="guests", machine="x5eed", name="mlx5", command="modinfo mlx5_core", status=1, out="", err="not found\n"
+)
+
+
+def test_shells_of_hosts_and_guests_answer_again_what_they_printed(
     lab: Lab, recorded: tuple[SiteRecord, Inventory], tmp_path: Path
 ) -> None:
     (first, *_) = recorded[1].hosts
@@ -93,7 +98,7 @@ def test_hosts_shells_answer_again_what_they_printed(
     reader.read_hosts([first.name], shells(lab.name, tmp_path / "lab"))
     EsxHosts(signed_in).ssh(first.ref, run=False)
     signed_in.close()
-    made = replace(recorded[0], commands=tuple(reader.commands))
+    made = replace(recorded[0], commands=(*reader.commands, GUEST))
     folder = tmp_path / "record"
     for path, text in made.files().items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

@@ -35,7 +35,7 @@ type Replay struct {
 	given    map[string]int
 	versions []byte
 
-	printed map[string]map[string]esxi.Answer // by host and command
+	printed map[string]map[string]esxi.Answer // by host or guest, and command
 	shells  []*esxi.Server
 }
 
@@ -107,7 +107,7 @@ func (r *Replay) load(folder string) error {
 	}
 	r.apiVersion = manifest.APIVersion
 	for _, each := range manifest.Exchanges {
-		add, known := map[string]func(string) error{"soap": r.add, "hosts": r.addCommand}[each.Kind]
+		add, known := map[string]func(string) error{"soap": r.add, "hosts": r.addCommand, "guests": r.addCommand}[each.Kind]
 		if !known || !filepath.IsLocal(each.File) {
 			continue
 		}
