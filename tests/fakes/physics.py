@@ -20,7 +20,7 @@ from vsphere_ml.core.model.inventory import (
     VmSettings,
     VmStorage,
 )
-from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY, cut_short, is_marked
+from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY, TEMPLATE_KEY, cut_short, is_marked
 from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, DHCP, HOST_KEYS, NOT_REPORTED, in_words
 from vsphere_ml.core.plan import changes as do
 
@@ -54,12 +54,22 @@ class Physics:
         """Return what happens one after another; a run can be cut between any two."""
         if isinstance(change, do.CloneVm):
             return (lambda site: self.clone(site, change), lambda site: mark_clone(site, change))
+        if isinstance(change, do.DeployTemplate):
+            return (
+                lambda site: self.deploy(site, change),
+                lambda site: with_vm(site, marked(self.find(site, change.name), change.marks)),
+                lambda site: with_vm(site, replace(self.find(site, change.name), template=True)),
+            )
         return (lambda site: self.carry_out(site, change),)
 
     def carry_out(self, site: Inventory, change: Change) -> Inventory:  # noqa: C901, PLR0911, PLR0912 - one arm for each kind
         match change:
             case do.CloneVm():
                 return mark_clone(self.clone(site, change), change)
+            case do.DeployTemplate():
+                for step in self.steps(change):
+                    site = step(site)
+                return site
             case do.CreateFolder():
                 return self.create_folder(site, change)
             case do.MarkVm():
@@ -121,6 +131,28 @@ class Physics:
         )
         return replace(site, folders=tuple(sorted((*site.folders, *made), key=lambda folder: folder.path)))
 
+    def deploy(self, site: Inventory, change: do.DeployTemplate) -> Inventory:
+        """Make a VM of a package, which is no template yet, in the place of what a cut run has left."""
+        folder = folder_at(site, change.folder)
+        like = next(vm for vm in site.vms if vm.template and vm.settings is not None)
+        assert like.settings is not None
+        keys = {CLUSTER_KEY: change.marks.cluster, NODE_KEY: change.name, TEMPLATE_KEY: change.name}
+        vm = replace(
+            like,
+            ref=VmRef(f"vm-{next(self.workshop.numbers)}"),
+            name=change.name,
+            host=change.host,
+            folder=folder.ref,
+            template=False,
+            cluster_mark=None,
+            node_mark=change.name,
+            hardware_version=change.package.hardware_version,
+            snapshot=None,
+            settings=replace(like.settings, extra_config=keys, devices=(), firmware="efi", datastore=change.datastore),
+        )
+        left = tuple(each for each in site.vms if not (each.name == change.name and self.is_ours(each)))
+        return replace(site, vms=(*left, sized(vm)))
+
     def clone(self, site: Inventory, change: do.CloneVm) -> Inventory:
         source, folder = site.vm(change.source), folder_at(site, change.folder)
         if source is None or source.settings is None:
@@ -142,6 +174,8 @@ class Physics:
             folder=folder.ref,
             pool=change.pool,
             template=False,
+            cluster_mark=None,
+            node_mark=None,
             snapshot=None,
             settings=stored(site, self.set_up(bare, change.target), change.target),
         )

@@ -14,7 +14,8 @@ from tests.fakes.physics import Physics
 from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.model.cpu_times import CpuTimes
 from vsphere_ml.core.model.inventory import ContentLibraries, Inventory
-from vsphere_ml.core.plan.changes import CloneVm
+from vsphere_ml.core.model.marks import template_name
+from vsphere_ml.core.plan.changes import CloneVm, DeployTemplate
 from vsphere_ml.core.ports.vcenter import TaskHandle, Update
 
 if TYPE_CHECKING:
@@ -104,10 +105,13 @@ class FakeVCenter:
         self.looks += 1
         self._physics.owner = scope.owner
 
+        package = self.inventory.package if scope.ovf else None
         templates = {each.vm for each in (self.inventory.libraries.items if self.inventory.libraries else ())}
 
         def in_scope(vm: Vm) -> bool:
             if scope.library and vm.ref in templates:
+                return True
+            if scope.owner is not None and vm.name.startswith(template_name(scope.owner, "")):
                 return True
             return vm.name in scope.vms or (scope.owner is not None and vm.cluster_mark == scope.owner)
 
@@ -118,7 +122,9 @@ class FakeVCenter:
         vms = vms if scope.storage_policy is not None else tuple(map(_without_storage, vms))
         policies = self._policies(scope.storage_policy)
         libraries = self._libraries(scope) if scope.library else None
-        return replace(self.inventory, hosts=hosts, vms=vms, storage_policies=policies, libraries=libraries)
+        return replace(
+            self.inventory, hosts=hosts, vms=vms, storage_policies=policies, libraries=libraries, package=package
+        )
 
     def _libraries(self, scope: Scope) -> ContentLibraries:
         """Return the libraries as the port promises: with the items of the one that is asked for."""
@@ -143,7 +149,7 @@ class FakeVCenter:
         self._live()
         self.started += 1
         task = TaskHandle(self.started, change)
-        if isinstance(change, CloneVm):
+        if isinstance(change, CloneVm | DeployTemplate):
             self._physics.owner = change.marks.cluster
         steps = list(self._physics.steps(change))
         self._tasks[task.id] = _Task(task, self.clock.now() + self.takes(change), steps, self.fails(change))

@@ -17,7 +17,16 @@ from vsphere_ml.config.tables.nodes import NodeNames
 from vsphere_ml.config.tables.paths import path_of
 from vsphere_ml.config.tables.roce import check_roce, fabric
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.model.spec import ClusterSpec, GuestAccess, Location, NodeSpec, Source, Spread, VCenterSpec
+from vsphere_ml.core.model.spec import (
+    CloneKind,
+    ClusterSpec,
+    GuestAccess,
+    Location,
+    NodeSpec,
+    Source,
+    Spread,
+    VCenterSpec,
+)
 
 if TYPE_CHECKING:
     from vsphere_ml.config.schema import FileTable
@@ -124,9 +133,7 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
         name=cluster.name,
         vcenter=_vcenter(vcenter, file.parent),
         location=_location(location),
-        source=Source(
-            template=source.template or "", library=source.library or "", item=source.item or "", clone=source.clone
-        ),
+        source=_source(source, file.parent),
         nodes=nodes,
         spread=cluster.spread,
         anti_affinity=anti_affinity,
@@ -135,6 +142,16 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
         roce=fabric(roce, guest),
         host_config=configuration,
         file=file,
+    )
+
+
+def _source(table: schema.SourceTable, base: Path) -> Source:
+    return Source(
+        template=table.template or "",
+        library=table.library or "",
+        item=table.item or "",
+        ovf=str(path_of(table.ovf, base) or ""),
+        clone=table.clone,
     )
 
 
@@ -148,15 +165,20 @@ def _nodes(sections: _Sections, mistakes: Mistakes) -> tuple[NodeSpec, ...]:
 
 
 def _check_source(source: schema.SourceTable, mistakes: Mistakes) -> None:
-    """Tell what [source] lacks, or has too much: a template, or a library with its item."""
+    """Tell what [source] lacks, or has too much: a template, a library with its item, or an OVF file."""
     keys = [key for key in ("library", "item") if getattr(source, key) is not None]
-    if source.template is not None and keys:
-        mistakes.add(("source", keys[0]), "there is a `template` already; leave one of them out")
+    others = [key for key in ("template", "ovf") if getattr(source, key) is not None]
+    if len(others) + bool(keys) > 1:
+        mistakes.add(
+            ("source", keys[0] if keys else others[-1]), f"there is a `{others[0]}` already; leave one of them out"
+        )
     elif len(keys) == 1:
         other = "item" if keys == ["library"] else "library"
         mistakes.add(("source", keys[0]), f"`{other}` is missing: it takes both to name an item")
-    elif source.template is None and not keys and not mistakes.is_reported(("source", "template")):
-        mistakes.add(("source", "template"), "is missing", 'template = "…", or library = "…" and item = "…"')
+    elif not others and not keys and not mistakes.is_reported(("source", "template")):
+        mistakes.add(("source", "template"), "is missing", 'template = "…", library = "…" and item = "…", or ovf = "…"')
+    if source.ovf is not None and source.clone is CloneKind.LINKED:
+        mistakes.add(("source", "clone"), "a linked clone starts from a snapshot, which a deployed template has not")
 
 
 def _check_login(vcenter: schema.VCenterTable, mistakes: Mistakes) -> None:

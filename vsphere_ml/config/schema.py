@@ -86,7 +86,12 @@ class SourceTable(FileTable):
         default=None, description="instead of `template`: the content library that has `item`, by its name"
     )
     item: f.Text | None = Field(
-        default=None, description="of `library`: a VM template, by its name; an OVF template has to be deployed first"
+        default=None, description="of `library`: a VM template, or an OVF template, by its name"
+    )
+    ovf: f.Text | None = Field(
+        default=None,
+        description="instead of `template`: an .ova file, or an .ovf with its files beside it, of this machine. It, "
+        "and an OVF template of a library, is deployed once, to a template of the cluster's own",
     )
     clone: Annotated[CloneKind, PlainValidator(f.choice(CloneKind))] = Field(
         default=CloneKind.FULL, description="`full`, or `linked` to the source's current snapshot"

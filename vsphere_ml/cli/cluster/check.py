@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -37,8 +38,9 @@ def check(
     """Validate a cluster file without a vCenter, and show the nodes it describes.
 
     Every mistake is reported at once, with its line; so is every rule of `vsml rules` that the file alone breaks. The
-    playbooks it names are read, too. With `--template` vCenter is asked what the template has and what is missing; with
-    `--boot` also what only a boot shows, whose plan is shown first.
+    playbooks it names are read, too, and so is its OVF package, which is compared with its manifest. With `--template`
+    vCenter is asked what the template has and what is missing; with `--boot` also what only a boot shows, whose plan is
+    shown first.
 
     Example: `vsml check cluster.toml`, or `vsml check cluster.toml --template --boot`
     """
@@ -52,6 +54,8 @@ def check(
 
     spec = load(file)
     terminal.chat(f"read {file}")
+    if spec.source.ovf:
+        _check_package(Path(spec.source.ovf))
     if spec.guest.playbooks:
         guest_wiring.playbooks(spec)
     diagnostics = judge.of_file(spec)
@@ -65,6 +69,16 @@ def check(
         return _with_template(spec, data, facts) if template else Answer(data=data)
     text = nodes.text(spec, rules.diagnostic_lines(diagnostics))
     return _with_template(spec, text, facts) if template else Answer(text=text)
+
+
+def _check_package(path: Path) -> None:
+    """Read an OVF package whole: all of its files are there, are those of its manifest, and boot by EFI."""
+    from vsphere_ml.core.rules.clone_source import check_firmware
+    from vsphere_ml.vsphere.storage.ovf import read_package
+
+    package = read_package(path)
+    check_firmware(package.about.name, package.about.firmware)
+    package.verify()
 
 
 def _with_template(spec: ClusterSpec, shown: Group | dict[str, Any], facts: tuple[Diagnostic, ...]) -> Answer:

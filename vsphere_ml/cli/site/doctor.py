@@ -59,7 +59,7 @@ def doctor(
     try:
         with site_wiring.session(to, terminal.settings) as session:
             checks += view.sign_in_checks(found, session.about, session.api_version)
-            checks.append(view.privileges(missing_privileges(session)))
+            checks.append(view.privileges(missing_privileges(session, _privileges(file))))
     except VsmlError as error:
         return _answer([*checks, view.failed_check("sign-in", error)], error)
     if record is None:
@@ -96,6 +96,18 @@ def _record(
     record_wiring.write(folder, record)
     terminal.say(f"written to {folder}; look through it before you send it")
     return view.data(folder, record, redactor)
+
+
+def _privileges(file: Path | None) -> tuple[str, ...]:
+    """Return what the file's source and policy take besides; without a file that is right, what every cluster does."""
+    from vsphere_ml.core.errors import ConfigError
+    from vsphere_ml.vsphere.privileges import NEEDED, privileges_for
+
+    try:
+        spec = _cluster(file)
+    except ConfigError:
+        spec = None
+    return NEEDED if spec is None else privileges_for(spec)
 
 
 def _cluster(file: Path | None) -> ClusterSpec | None:

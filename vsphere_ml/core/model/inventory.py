@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.units import Bytes
 
+
 HostRef = NewType("HostRef", str)
 VmRef = NewType("VmRef", str)
 ClusterRef = NewType("ClusterRef", str)
@@ -190,6 +191,7 @@ class Host:
     memory_reserved: Bytes  # by powered-on VMs, full reservations included
     # What vCenter could not ask of it, and why. Such a host counts as not `connected`, whatever vCenter says of it.
     no_answer: str = ""
+    failover: bool = False  # vSphere HA keeps it for the failure of others, and vCenter starts no VM on it
     numa: tuple[NumaNode, ...] = ()
     pci: Mapping[PciAddress, PciDevice] = field(default_factory=dict)
     gpus: tuple[Gpu, ...] = ()
@@ -348,10 +350,14 @@ class AdmissionPolicy(OpenEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """Admission control of vSphere HA. `memory_percent` is of the percentage policy alone."""
+    """Admission control of vSphere HA, each field of one policy alone."""
 
     policy: AdmissionPolicy
     memory_percent: int = 0
+    failures: int = 0  # of slots: hosts that may fail
+    slot_memory: int = 0  # bytes, of slots of a size that was set
+    slot_mhz: int = 0  # likewise
+    failover_hosts: frozenset[HostRef] = frozenset()  # dedicated ones, on which nothing is started
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -430,6 +436,21 @@ class StoragePolicy:
 
 
 VM_TEMPLATE = "vm-template"  # the type of a library's item that is a template of the inventory
+OVF = "ovf"  # the type of one that a template is deployed from
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OvfPackage:
+    """What a template is deployed from: an OVF or OVA file, or a content library's item. Zero and empty: not known."""
+
+    name: str  # of the file, or of library and item
+    digest: str  # of its content, in hexadecimal digits
+    item: str = ""  # the item's id
+    hardware_version: int = 0
+    cpus: int = 0
+    memory: Bytes | None = None
+    disk: Bytes | None = None  # the first one
+    firmware: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -439,6 +460,7 @@ class LibraryItem:
     name: str
     type: str
     vm: VmRef | None = None
+    package: OvfPackage | None = None  # of type OVF, where it was asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -467,6 +489,12 @@ class Inventory:
     customizations: frozenset[str] | None = None  # names of vCenter's specifications; None: not asked, or not told
     storage_policies: tuple[StoragePolicy, ...] = ()  # only read when one is asked for
     libraries: ContentLibraries | None = None  # only read when one is asked for
+    package: OvfPackage | None = None  # the file that `source.ovf` names
+
+    def package_of(self, item: str) -> OvfPackage | None:
+        """Return what a template is deployed from: the file that was read, or the library's item of this name."""
+        items = self.libraries.items if self.libraries is not None else ()
+        return next((each.package for each in items if each.name == item), self.package)
 
     @property
     def automated(self) -> frozenset[ClusterRef]:

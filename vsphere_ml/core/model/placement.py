@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         HostRef,
         Network,
         NetworkRef,
+        OvfPackage,
         PciAddress,
         PoolRef,
         StoragePolicy,
@@ -160,6 +161,7 @@ class ResolvedSite:
     folder: str  # path below the data centre's VM folder; "" is that folder
     networks: Mapping[str, Network]  # by the name the spec uses
     storage_policy: StoragePolicy | None = None
+    package: OvfPackage | None = None  # what the source is deployed from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

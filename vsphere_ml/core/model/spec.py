@@ -69,15 +69,16 @@ class Location:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What the VMs are cloned from: a template's or VM's name or inventory path, or a content library's VM template."""
+    """What the VMs are cloned from: a template's or VM's name or inventory path, a library's item, or an OVF file."""
 
     template: str = ""
     library: str = ""  # with `item`, instead of `template`
     item: str = ""
+    ovf: str = ""  # instead of either: an OVF or OVA file of this machine
     clone: CloneKind = CloneKind.FULL
 
     def __str__(self) -> str:
-        return f"{self.library}/{self.item}" if self.library else self.template
+        return f"{self.library}/{self.item}" if self.library else self.template or self.ovf.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible, VSphereError
-from vsphere_ml.core.model.marks import cut_short, is_marked, node_of
+from vsphere_ml.core.model.marks import cut_short, is_deployed, is_marked, node_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -58,13 +58,13 @@ def strays(spec: ClusterSpec, inventory: Inventory, ours: Mapping[str, Vm]) -> I
 def vms_not_in_file(spec: ClusterSpec, inventory: Inventory) -> tuple[Vm, ...]:
     """Return the cluster's VMs that are no node of the file any more, by name.
 
-    A template, a copy under another name, and VMs that share a name are nobody's to delete by name: they are left out.
-    None when only some nodes were asked for.
+    A template, one that is being deployed, a copy under another name, and VMs that share a name are nobody's to delete
+    by name: they are left out. None when only some nodes were asked for.
     """
     if spec.only:
         return ()
     wanted = {node.name for node in (*spec.nodes, *spec.left_out)}
-    ours = [vm for vm in inventory.vms if is_marked(vm, spec.name)]
+    ours = [vm for vm in inventory.vms if is_marked(vm, spec.name) and not is_deployed(vm, spec.name)]
     names = Counter(vm.name for vm in ours)
     gone = (vm for vm in ours if vm.name not in wanted and node_of(vm) == vm.name and not vm.template)
     return tuple(sorted((vm for vm in gone if names[vm.name] == 1), key=lambda vm: vm.name))

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, TypeVar
 from vsphere_ml.core.catalog.adapters import is_model
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.model.inventory import VM_TEMPLATE, ContentLibraries
+from vsphere_ml.core.model.inventory import VM_TEMPLATE, ContentLibraries, Vm, VmRef
+from vsphere_ml.core.model.marks import is_marked, template_name
 from vsphere_ml.core.model.placement import ResolvedSite
 from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.core.order import list_first
-from vsphere_ml.core.rules.clone_source import check_clone_source
+from vsphere_ml.core.rules.clone_source import check_clone_source, check_firmware
+from vsphere_ml.core.units import Bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -25,9 +27,9 @@ if TYPE_CHECKING:
         Inventory,
         LibraryItem,
         Network,
+        OvfPackage,
         PoolRef,
         StoragePolicy,
-        Vm,
     )
     from vsphere_ml.core.model.spec import ClusterSpec
 
@@ -55,6 +57,8 @@ def resolve(spec: ClusterSpec, inventory: Inventory) -> ResolvedSite:
     if search.problems or cluster is None or pool is None or datastore is None or source is None:
         raise search.error(inventory)
     check_clone_source(source, spec)
+    if inventory.package is not None:
+        check_firmware(inventory.package.name, inventory.package.firmware)
     return ResolvedSite(
         cluster=cluster,
         hosts=hosts,
@@ -64,6 +68,7 @@ def resolve(spec: ClusterSpec, inventory: Inventory) -> ResolvedSite:
         folder=folder_path(spec.location.folder, inventory.datacenter),
         networks=networks,
         storage_policy=policy,
+        package=inventory.package_of(spec.source.item),
     )
 
 
@@ -74,6 +79,26 @@ def find_source(spec: ClusterSpec, inventory: Inventory) -> Vm:
     if source is None:
         raise search.error(inventory)
     return source
+
+
+def find_deployed(spec: ClusterSpec, package: OvfPackage, inventory: Inventory) -> Vm:
+    """Return the cluster's template of a package: with an empty `ref` the one that deploying it will make."""
+    name = template_name(spec.name, package.digest)
+    there = (vm for vm in inventory.vms if vm.name == name and vm.template and is_marked(vm, spec.name))
+    wanted = Vm(
+        ref=VmRef(""),
+        name=name,
+        host=None,
+        folder=None,
+        template=True,
+        powered_on=False,
+        hardware_version=package.hardware_version,
+        memory=package.memory or Bytes(0),
+        cpus=package.cpus,
+        cluster_mark=spec.name,
+        node_mark=name,
+    )
+    return next(there, wanted)
 
 
 def folder_path(folder: str | None, datacenter: str) -> str:
@@ -182,6 +207,8 @@ class _Search:
 
         if spec.source.library:
             return self.library_template(spec, inventory)
+        if inventory.package is not None:
+            return find_deployed(spec, inventory.package, inventory)
         wanted = spec.source.template
         found = [vm for vm in inventory.vms if vm.name == _last_part(wanted) and _ends(path(vm), wanted)]
         if len(found) == 1:
@@ -211,12 +238,13 @@ class _Search:
 
     def item_template(self, spec: ClusterSpec, item: LibraryItem, inventory: Inventory) -> Vm | None:
         vm = inventory.vm(item.vm) if item.vm is not None else None
+        if item.package is not None:
+            return find_deployed(spec, item.package, inventory)
         if item.type != VM_TEMPLATE:
-            deploy = f"`govc library.deploy /{spec.source} {item.name}`, `govc vm.markastemplate {item.name}`"
             self._refuse(
                 "source.item",
-                f"`{spec.source}` is of type `{item.type}`, and vsml clones VM templates",
-                f'{deploy}, then set source.template = "{item.name}" in place of library and item',
+                f"`{spec.source}` is of type `{item.type}`: neither a VM template nor an OVF template",
+                f"`govc library.ls -l /{spec.source.library}/` lists items with their types",
                 code="source.not-a-template",
             )
         elif vm is None:

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.model.inventory import ClusterRef, DatastoreRef, HostRef, PoolRef, SwitchRef, VmRef
+    from vsphere_ml.core.model.inventory import (
+        ClusterRef,
+        DatastoreRef,
+        HostRef,
+        NetworkRef,
+        OvfPackage,
+        PoolRef,
+        SwitchRef,
+        VmRef,
+    )
     from vsphere_ml.core.model.placement import Target, WantedDevice
     from vsphere_ml.core.nodes.firstboot import Customization, FirstBoot
 
@@ -29,6 +38,23 @@ class CreateFolder:
 
     path: str
     marks: Marks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeployTemplate:
+    """Deploy a template from an OVF package, marked as ours; what a cut run left of it is deleted first."""
+
+    name: str
+    marks: Marks
+    package: OvfPackage
+    host: HostRef
+    host_name: str
+    pool: PoolRef
+    datastore: DatastoreRef
+    datastore_name: str
+    folder: str
+    network: NetworkRef  # of its NICs, which no clone keeps
+    network_name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +237,7 @@ class DeleteFolder:
 
 Change = (
     CreateFolder
+    | DeployTemplate
     | CloneVm
     | MarkVm
     | MoveToFolder
@@ -233,7 +260,7 @@ Change = (
 def subject(change: Change) -> str | None:
     """Return the VM a change is about, or None for a change to the site that everything else must wait for."""
     match change:
-        case CreateFolder() | MakeRule() | SetSwitchMtu() | DeleteRule() | DeleteFolder():
+        case CreateFolder() | DeployTemplate() | MakeRule() | SetSwitchMtu() | DeleteRule() | DeleteFolder():
             return None
         case _:
             return change.vm

@@ -22,6 +22,7 @@ from vsphere_ml.core.plan.changes import (
     DeleteFolder,
     DeleteRule,
     DeleteVm,
+    DeployTemplate,
     MakeRule,
     MarkVm,
     MoveToFolder,
@@ -56,6 +57,9 @@ class ChangeText(NamedTuple):
 
 TEXTS: Mapping[type[Change], ChangeText] = {
     CreateFolder: ChangeText(ADDED, "making", "make", "making folder `{0.path}`", "folder"),
+    DeployTemplate: ChangeText(
+        ADDED, "deployment", "deploy", "deploying template `{0.name}` from {0.package.name}", "template"
+    ),
     CloneVm: ChangeText(ADDED, "clone", "clone", "cloning `{0.source_name}` to `{0.vm}`"),
     MarkVm: ChangeText(CHANGED, "ownership mark", "mark", "marking `{0.vm}`"),
     MoveToFolder: ChangeText(CHANGED, "change of folder", "move", "moving `{0.vm}` to folder `{0.path}`"),
@@ -114,7 +118,7 @@ def _name_object(text: ChangeText, fields: Mapping[str, Any]) -> str:
 def drift_of(change: Change) -> tuple[str, ...]:  # noqa: C901, PLR0911, PLR0912 - one arm for each kind of change
     """Return what is lacking as long as this change is not made, in words."""
     match change:
-        case CloneVm():
+        case CloneVm() | DeployTemplate():
             return ("is not there",)
         case MarkVm():
             return ("its ownership attribute is not set",)

@@ -15,6 +15,7 @@ from vsphere_ml.core.plan.changes import (
     CloneVm,
     CreateFolder,
     CustomizeGuest,
+    DeployTemplate,
     Marks,
     MarkVm,
     MoveToFolder,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 STAGES = (
     "switch",
     "folder",
+    "template",
     "clone",
     "mark",
     "move",
@@ -72,6 +74,7 @@ def diff(
     for move in moves(spec, placement, inventory):
         work.add("move", move)
     work.folder(spec, placement, inventory)
+    work.template(spec, placement)
     doubles = _doubles(placement, inventory)
     for node_placement in placement.placements:
         if node_placement.existing is None:
@@ -115,6 +118,30 @@ class _Work:
         if moves or any(node_placement.existing is None for node_placement in placement.placements):
             for path in _missing_folders(placement.resolved.folder, inventory):
                 self.add("folder", CreateFolder(path=path, marks=Marks(cluster=spec.name)))
+
+    def template(self, spec: ClusterSpec, placement: Placement) -> None:
+        """Plan the deployment of a template that is not there yet, where the first node to be cloned from it goes."""
+        resolved = placement.resolved
+        new = next((each for each in placement.placements if each.existing is None), None)
+        if new is None or resolved.source.ref or resolved.package is None:
+            return
+        network = resolved.networks[new.node.port_group]
+        self.add(
+            "template",
+            DeployTemplate(
+                name=resolved.source.name,
+                marks=Marks(cluster=spec.name, node=resolved.source.name),
+                package=resolved.package,
+                host=new.host,
+                host_name=new.host_name,
+                pool=resolved.pool,
+                datastore=resolved.datastore.ref,
+                datastore_name=resolved.datastore.name,
+                folder=resolved.folder,
+                network=network.ref,
+                network_name=network.name,
+            ),
+        )
 
     def new(self, spec: ClusterSpec, placement: Placement, node_placement: NodePlacement) -> None:
         """Plan a node that does not stand: clone, what the clone cannot carry, power on."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
-from vsphere_ml.core.model.inventory import AdmissionPolicy
-from vsphere_ml.core.model.marks import node_of
+from vsphere_ml.core.model.marks import is_deployed, node_of
 from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, NOT_REPORTED, in_words
-from vsphere_ml.core.order import count
+from vsphere_ml.core.placement.availability import ha_shortage, is_computed
 from vsphere_ml.core.placement.backing import wrong_gpus
 from vsphere_ml.core.placement.existing_nodes import strays, vms_not_in_file
 from vsphere_ml.core.placement.resolve import names_host
 from vsphere_ml.core.plan.vm_location import find_misplaced, find_policy_gaps
-from vsphere_ml.core.units import Bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,27 +42,23 @@ def findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> I
     }
     going = {vm.ref for vm in vms_not_in_file(spec, inventory)}
     others = (vm for vm in strays(spec, inventory, ours) if vm.ref not in going and not _is_left_out(spec, vm))
-    yield from (_not_deleted(spec, vm) if node_of(vm) == vm.name else _copy(spec, vm) for vm in others)
+    for vm in others:
+        if is_deployed(vm, spec.name):
+            yield from _find_unused(vm, placement)
+        else:
+            yield _not_deleted(spec, vm) if node_of(vm) == vm.name else _copy(spec, vm)
     yield from (_no_answer(host) for host in placement.resolved.hosts if host.no_answer)
     yield from find_policy_gaps(placement, inventory)
     yield from _admission(placement, inventory)
 
 
 def _admission(placement: Placement, inventory: Inventory) -> Iterator[Diagnostic]:
-    """Yield when vSphere HA will not let all VMs start, or nobody can say.
-
-    Rule: vSphere Availability guide, Cluster Resource Percentage Admission Control. vCenter counts less memory (ESXi's
-    own is not for VMs) and more need (each VM's overhead) than here, so it may refuse where this does not.
-    """
+    """Yield when vSphere HA will not let all VMs start, or nobody can say."""
     cluster = placement.resolved.cluster
-    starting = [
-        node_placement
-        for node_placement in placement.placements
-        if node_placement.existing is None or not node_placement.existing.powered_on
-    ]
+    starting = [each for each in placement.placements if each.existing is None or not each.existing.powered_on]
     if cluster.admission is None or not starting:
         return
-    if cluster.admission.policy is not AdmissionPolicy.PERCENTAGE:
+    if not is_computed(cluster.admission):
         yield Diagnostic(
             severity=Severity.INFO,
             code="cluster.ha-not-computed",
@@ -75,23 +69,12 @@ def _admission(placement: Placement, inventory: Inventory) -> Iterator[Diagnosti
             ),
             hint="in vCenter, Monitor > vSphere HA shows what is left",
         )
-        return
-    hosts = [
-        each for each in inventory.hosts if each.cluster == cluster.ref and each.connected and not each.maintenance
-    ]
-    total = sum(host.memory for host in hosts)
-    needed = sum(node_placement.node.memory for node_placement in starting)
-    left = total - sum(host.memory_reserved for host in hosts) - needed
-    percent = cluster.admission.memory_percent
-    if total and left * 100 < percent * total:
+    elif shortage := ha_shortage(cluster, starting, inventory):
         yield Diagnostic(
             severity=Severity.INFO,
             code="cluster.ha-admission",
             target=cluster.name,
-            message=(
-                f"vSphere HA keeps {percent} % of {Bytes(total)} memory for a failure, and starting "
-                f"{count(len(starting), 'VM')} with {Bytes(needed)} reserved leaves {max(0, left) * 100 // total} %"
-            ),
+            message=shortage,
             hint="ask for fewer nodes or less memory, or lower what HA keeps "
             "(Configure > vSphere Availability > Admission Control)",
         )
@@ -112,6 +95,18 @@ def _no_answer(host: Host) -> Diagnostic:
         message=f"it does not answer, so nothing is placed on it: {host.no_answer}",
         hint=f"`govc host.reconnect {host.name}`, or restart its management agents",
     )
+
+
+def _find_unused(vm: Vm, placement: Placement) -> Iterator[Diagnostic]:
+    """Yield the finding of a template of another content than the file's source has now."""
+    if vm.name != placement.resolved.source.name:
+        yield Diagnostic(
+            severity=Severity.INFO,
+            code="template.unused",
+            target=vm.name,
+            message="was deployed from what [source] named before; new nodes are not cloned from it",
+            hint=f"`govc vm.destroy {vm.name}`, or leave it to `vsml destroy`",
+        )
 
 
 def _not_deleted(spec: ClusterSpec, vm: Vm) -> Diagnostic:

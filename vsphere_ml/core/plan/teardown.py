@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.model.marks import LOCK_FOLDER, cut_short, is_marked, node_of
+from vsphere_ml.core.model.marks import LOCK_FOLDER, cut_short, is_deployed, is_marked, node_of
 from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.core.placement.resolve import folder_path
 from vsphere_ml.core.plan.anti_affinity import rule_name
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 def plan_destroy(wanted: ClusterSpec | str, inventory: Inventory, *, only: Collection[str] = ()) -> Plan:
     """Return what removes a cluster (by its spec or its name), or only some of its VMs.
 
-    A VM goes when it carries our mark under its own name, or when it is a node of the spec whose run was cut before the
-    mark was set. A copy of a node under another name is a finding. Folders go when we made them and nothing is left.
+    A VM goes when it carries our mark under its own name, or when it is a node of the spec, or a template, whose run
+    was cut before the mark was set. A copy of a node under another name is a finding. Folders go when we made them and
+    nothing is left.
     """
     cluster = wanted if isinstance(wanted, str) else wanted.name
     ours = [vm for vm in inventory.vms if _ours(vm, wanted, inventory)]
@@ -50,6 +51,8 @@ def _ours(vm: Vm, wanted: ClusterSpec | str, inventory: Inventory) -> bool:
     cluster = wanted if isinstance(wanted, str) else wanted.name
     if is_marked(vm, cluster):
         return node_of(vm) == vm.name
+    if is_deployed(vm, cluster):
+        return True
     if isinstance(wanted, str) or not cut_short(vm, cluster):
         return False
     folder = folder_path(wanted.location.folder, inventory.datacenter)

@@ -32,7 +32,7 @@ class Scope:
     vCenter's customization specifications are read, with `tasks` the tasks that it is at work on, with `storage_policy`
     the storage policies: which there are, which datastores satisfy the one of that name, and which VMs of `owner` have,
     with `library` the content libraries and the items of the one of that name; the VM template that its item `item` is
-    is read in full.
+    is read in full. `ovf` is an OVF or OVA file of this machine, whose description is read.
     """
 
     datacenter: str | None = None
@@ -51,6 +51,7 @@ class Scope:
     storage_policy: str | None = None
     library: str = ""
     item: str = ""
+    ovf: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

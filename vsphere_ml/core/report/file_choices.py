@@ -87,7 +87,7 @@ def _can_be_given(host: Host, port: NicPort) -> bool:
 
 def templates(inventory: Inventory) -> tuple[Vm, ...]:
     """Return the templates that nodes can be cloned from."""
-    found = (vm for vm in inventory.vms if vm.template and not vm.agent)
+    found = (vm for vm in inventory.vms if vm.template and not vm.agent and vm.cluster_mark is None)
     return tuple(sorted(found, key=lambda vm: natural_key(vm.name)))
 
 

@@ -27,15 +27,20 @@ def check_clone_source(source: Vm, spec: ClusterSpec) -> None:
         )
     if spec.source.clone is CloneKind.LINKED:
         _refuse_growth(source, spec)
-    if source.settings is not None and source.settings.firmware != "efi":
-        raise NotPossible(
-            f"`{source.name}` boots by {source.settings.firmware.upper()}; a vGPU needs a guest installed in EFI mode "
-            "(rule efi-and-mmio)",
-            code="source.not-efi",
-            target=source.name,
-            hint="set source.template to a template that was installed with EFI firmware",
-        )
+    if source.settings is not None:
+        check_firmware(source.name, source.settings.firmware)
     _refuse_guest(source, spec)
+
+
+def check_firmware(name: str, firmware: str) -> None:
+    """Raise NotPossible `source.not-efi` unless a source boots by EFI."""
+    if firmware != "efi":
+        raise NotPossible(
+            f"`{name}` boots by {firmware.upper()}; a vGPU needs a guest installed in EFI mode (rule efi-and-mmio)",
+            code="source.not-efi",
+            target=name,
+            hint="set [source] to a template or package of a guest that was installed with EFI firmware",
+        )
 
 
 def _refuse_growth(source: Vm, spec: ClusterSpec) -> None:

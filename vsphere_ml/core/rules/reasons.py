@@ -44,7 +44,7 @@ class RejectReason(StrEnum):
     VCENTER = "leave nic.kind and gpu.kind out, and vsml pairs GPUs and NICs itself, or use vSphere 8.0 or later"
     NETWORK = "attach the host to the switch of that port group, or set location.hosts to the hosts that have it"
     DATASTORE = "set location.datastore to one that every host mounts"
-    HOST = "`govc host.info` shows the host's state; take it out of maintenance mode or reconnect it"
+    HOST = "`govc host.info` shows its state; reconnect it, or take it out of maintenance mode or HA's failover hosts"
     FOREIGN_VMS = "move those VMs away, or set location.hosts to hosts where none of them run"
     PIN = "set the node's host to another, or `vsml destroy --only` it and provision again"
 

@@ -16,6 +16,7 @@ from vsphere_ml.core.plan.changes import (
     CreateFolder,
     DeleteFolder,
     DeleteVm,
+    DeployTemplate,
     MakeRule,
     PowerOff,
     PowerOn,
@@ -49,6 +50,8 @@ class ApplyLimits:
     queue_s: float = 86_400.0
 
     def limit(self, change: Change) -> float:
+        if isinstance(change, DeployTemplate):  # by the link from here, or as long as a library's files take
+            return self.queue_s
         return self.clone_s if isinstance(change, CloneVm) else self.change_s
 
 
@@ -332,6 +335,10 @@ def _without_failed_vms(change: Change, broken: dict[str, str]) -> Change:
 def _needs(change: Change, lost: Change) -> bool:
     match change, lost:
         case CloneVm(), CreateFolder():
+            return f"{change.folder}/".startswith(f"{lost.path}/")
+        case CloneVm(), DeployTemplate():
+            return True
+        case DeployTemplate(), CreateFolder():
             return f"{change.folder}/".startswith(f"{lost.path}/")
         case CreateFolder(), CreateFolder():
             return change.path.startswith(f"{lost.path}/")

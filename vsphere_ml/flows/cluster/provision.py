@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.placement import Pairing, WantSriov
-from vsphere_ml.core.plan.changes import subject
+from vsphere_ml.core.plan.changes import CreateFolder, DeployTemplate, subject
 from vsphere_ml.core.plan.deletions import refuse_started
 from vsphere_ml.core.plan.describe import describe
 from vsphere_ml.core.ports.events import Acting
@@ -27,11 +27,13 @@ from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
 from vsphere_ml.flows.site.read_site import read_site
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from vsphere_ml.core.model.inventory import Inventory
     from vsphere_ml.core.model.placement import NodePlacement
     from vsphere_ml.core.model.spec import ClusterSpec, NodeSpec
+    from vsphere_ml.core.plan.changes import Change
+    from vsphere_ml.core.plan.plan import Plan
     from vsphere_ml.flows.cluster.saved import SavedPlan
     from vsphere_ml.flows.hosts.host_apply import HostOutcome
     from vsphere_ml.flows.hosts.host_session import HostSession
@@ -118,7 +120,7 @@ class _Provision:
     def act(self, todo: Proposal) -> None:
         begun = self.run.clock.now()
         if todo.plan:
-            placed = self._made_ready(todo)
+            placed = self._with_template(self._made_ready(todo), todo)
             self.run.notify(Acting(plan=placed.plan))
             self._carry_out(placed, todo)
         inventory = self._compare_again()
@@ -173,13 +175,31 @@ class _Provision:
         if self.ready is None or not any(todo.plan.hosts):
             return todo
         self.hosts = self.ready.carry_out(todo.plan.hosts)
+        return self._plan_again(todo, "the hosts are ready")
+
+    def _with_template(self, placed: PlacedPlan, todo: Proposal) -> PlacedPlan:
+        """Deploy the template when it is not there, and return the plan for clones of what is there then.
+
+        When it cannot be deployed, the plan without it: its clones are left out.
+        """
+        deployed = [each for each in placed.plan.changes if isinstance(each, DeployTemplate)]
+        if not deployed:
+            return placed
+        begun = [each for each in placed.plan.changes if isinstance(each, CreateFolder)] + deployed
+        self.run.notify(Acting(plan=placed.plan))
+        self.walk.carry_out(begun)
+        if any(change in begun for change, _ in self.walk.lost):
+            return replace(placed, plan=_drop_changes(placed.plan, begun))
+        fresh = self._plan_again(todo, "the template is there")
+        _refuse_undeployed(fresh.plan)
+        return fresh
+
+    def _plan_again(self, todo: Proposal, why: str) -> PlacedPlan:
         nodes = tuple(_pin_node(placement) for placement in todo.placement.placements)
         fresh = plan(
-            replace(self.run, spec=replace(self.run.spec, nodes=nodes)),
-            why="the hosts are ready",
-            first_boots=self.given.first_boots,
+            replace(self.run, spec=replace(self.run.spec, nodes=nodes)), why=why, first_boots=self.given.first_boots
         )
-        _refuse_more(self.run.spec, fresh, todo)
+        _refuse_more(self.run.spec, fresh, todo, why)
         return fresh
 
     def report(self, todo: Proposal) -> Report:
@@ -226,12 +246,30 @@ def _pin_node(placement: NodePlacement) -> NodeSpec:
     return replace(placement.node, host=placement.host_name, nic=nic)
 
 
-def _refuse_more(spec: ClusterSpec, fresh: PlacedPlan, todo: Proposal) -> None:
+def _drop_changes(plan: Plan, changes: Collection[Change]) -> Plan:
+    stages = (replace(each, changes=tuple(one for one in each.changes if one not in changes)) for each in plan.stages)
+    return replace(plan, stages=tuple(each for each in stages if each.changes))
+
+
+def _refuse_undeployed(plan: Plan) -> None:
+    """Raise VSphereError when a template that was deployed is not found as one."""
+    for change in plan.changes:
+        if isinstance(change, DeployTemplate):
+            raise VSphereError(
+                f"`{change.name}` was deployed, and vCenter does not show it as a template of cluster "
+                f"{change.marks.cluster}",
+                code="source.not-deployed",
+                target=change.name,
+                hint="see what vCenter's recent tasks say of it, and run the same command again",
+            )
+
+
+def _refuse_more(spec: ClusterSpec, fresh: PlacedPlan, todo: Proposal, why: str) -> None:
     """Raise NotPossible when VMs would be stopped now that nobody agreed to."""
     more = [change for change in fresh.plan.interrupting if change not in todo.plan.interrupting]
     if more:
         raise NotPossible(
-            "the hosts are ready, and the plan for the VMs has become another one",
+            f"{why}, and the plan for the VMs has become another one",
             code="plan.keeps-changing",
             target=spec.name,
             hint="run the same command again, and look at the new plan",

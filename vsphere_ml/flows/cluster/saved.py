@@ -130,7 +130,8 @@ def digest(spec: ClusterSpec) -> str:
     if spec.host_config.evacuate is not Evacuation.SHUT_DOWN:  # fingerprints of plans without it stay as they were
         ready |= {"evacuate": spec.host_config.evacuate}
     asked = (ready,) if spec.host_config else ()
-    wanted = (spec.name, spec.location, spec.source, spec.nodes, spec.spread, spec.anti_affinity, guest, *asked)
+    source = replace(spec.source, ovf=spec.source.ovf.rpartition("/")[2])
+    wanted = (spec.name, spec.location, source, spec.nodes, spec.spread, spec.anti_affinity, guest, *asked)
     text = json.dumps([_encode_value(part) for part in wanted], sort_keys=True)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 

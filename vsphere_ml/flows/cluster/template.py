@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def check_template(run: RunContext) -> tuple[Diagnostic, ...]:
     """Return what is known of the template. Raises NotPossible `site.not-found` where there is none of that name."""
-    inventory = read_site(run, why="first", devices=False)
+    inventory = read_site(run, why="first", devices=False, source=True)
     return template_facts(find_source(run.spec, inventory), run.spec)
 
 

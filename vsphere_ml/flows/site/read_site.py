@@ -15,11 +15,19 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.run_context import RunContext
 
 
-def read_site(run: RunContext, *, why: str, devices: bool = True, tasks: bool = False) -> Inventory:
-    """Return the site as it is now, without the hosts' devices when these are not asked for; tell how long it took."""
+def read_site(
+    run: RunContext, *, why: str, devices: bool = True, tasks: bool = False, source: bool = False
+) -> Inventory:
+    """Return the site as it is now, without the hosts' devices when these are not asked for; tell how long it took.
+
+    Libraries and files that nodes come from are read with the devices, or when `source` asks for them.
+    """
     run.notify(ReadingInventory(why=why))
     begun = run.clock.now()
-    inventory = run.vcenter.read_site(replace(scope(run.spec), devices=devices, tasks=tasks))
+    wanted = scope(run.spec)
+    if not devices and not source:
+        wanted = replace(wanted, library="", item="", ovf="")
+    inventory = run.vcenter.read_site(replace(wanted, devices=devices, tasks=tasks))
     run.notify(InventoryRead(hosts=len(inventory.hosts), vms=len(inventory.vms), seconds=run.clock.now() - begun))
     return inventory
 
@@ -47,6 +55,7 @@ def scope(spec: ClusterSpec) -> Scope:
         storage_policy=spec.location.storage_policy,
         library=spec.source.library,
         item=spec.source.item,
+        ovf=spec.source.ovf,
     )
 
 

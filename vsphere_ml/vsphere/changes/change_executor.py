@@ -10,7 +10,7 @@ from pyVmomi import vim
 
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.model.inventory import VmRef
-from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY
+from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY, deployment_note
 from vsphere_ml.core.plan.changes import (
     STORAGE_POLICY,
     AttachDevices,
@@ -20,6 +20,7 @@ from vsphere_ml.core.plan.changes import (
     DeleteFolder,
     DeleteRule,
     DeleteVm,
+    DeployTemplate,
     MakeRule,
     MarkVm,
     MoveToFolder,
@@ -31,8 +32,8 @@ from vsphere_ml.core.plan.changes import (
     SetSwitchMtu,
     UpgradeHardware,
 )
-from vsphere_ml.vsphere.changes import customization, specs
-from vsphere_ml.vsphere.changes.task_runner import DONE, Awaited
+from vsphere_ml.vsphere.changes import customization, deployment, specs
+from vsphere_ml.vsphere.changes.task_runner import DONE, Awaited, Working
 from vsphere_ml.vsphere.connection.required import require_result
 from vsphere_ml.vsphere.connection.session import InterruptedWriteError
 from vsphere_ml.vsphere.inventory.collect import collect_objects, managed_object, reference
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from vsphere_ml.vsphere.connection.session import Session
     from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
 
-    Steps = Generator[Awaited, Any, None]
+    Steps = Generator[Awaited | Working, Any, None]
 
 SHUTDOWN_S = 120.0
 _RUNNING = "guestToolsRunning"
@@ -64,6 +65,8 @@ class ChangeExecutor:
         match change:
             case CreateFolder():
                 return self._create_folder(change)
+            case DeployTemplate():
+                return self._deploy(change)
             case CloneVm():
                 return self._clone(change)
             case MarkVm():
@@ -129,6 +132,14 @@ class ChangeExecutor:
 
     def _mark_as_ours(self, found: Any, cluster: str) -> None:
         self._session.read(lambda: self._fields.mark(found, cluster))  # twice is as once
+
+    def _deploy(self, change: DeployTemplate) -> Steps:
+        if change.name in self.site.vms:  # what a cut run has left; a finished template would not be deployed again
+            yield from self._delete_vm(DeleteVm(vm=change.name))
+        make = deployment.deploy_item if change.package.item else deployment.import_package
+        made = yield from make(self._session, self.site, change)
+        self._mark_as_ours(made, change.marks.cluster)
+        self._session.write(made.MarkAsTemplate)
 
     def _clone(self, change: CloneVm) -> Steps:
         source = managed_object(self._session, "vim.VirtualMachine", change.source)
@@ -316,15 +327,16 @@ class ChangeExecutor:
             self._session.write(vm.ShutdownGuest)
         except vim.fault.VimFault:
             return False
-        done = yield Awaited(vm, ("runtime.powerState",), _OFF, time.monotonic() + SHUTDOWN_S)
+        done = yield Awaited(vm, ("runtime.powerState",), (_OFF,), time.monotonic() + SHUTDOWN_S)
         return bool(done)
 
     def _delete_vm(self, change: DeleteVm) -> Steps:
         vm = self.site.vm(change.vm)
         # Asked once more at the last moment: what is deleted does not come back.
-        seen = self._read(vm, "customValue", "config.extraConfig")
-        mark = self._fields.owner(seen.get("customValue"))
-        if self.site.owner is None or self.site.owner != (mark or _keys(seen).get(CLUSTER_KEY)):
+        seen = self._read(vm, "customValue", "config.extraConfig", "config.annotation")
+        mark, owner = self._fields.owner(seen.get("customValue")), self.site.owner
+        noted = owner is not None and seen.get("config.annotation") == deployment_note(owner, change.vm)
+        if owner is None or owner != (mark or _keys(seen).get(CLUSTER_KEY) or (owner if noted else None)):
             raise not_ours(change.vm)
         yield self._do(vm.Destroy_Task)
         self.site.forget(change.vm, VmRef(reference(vm)))

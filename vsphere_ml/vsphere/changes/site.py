@@ -6,10 +6,13 @@ A name here stands only for a VM that carries the owner's mark, so a change can 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.model.inventory import FolderRef, HostRef, NetworkRef, SwitchRef, VmRef
+
+if TYPE_CHECKING:
+    from vsphere_ml.vsphere.storage.ovf import Package
 
 
 class PortGroup(NamedTuple):
@@ -37,6 +40,7 @@ class Site:
     components: dict[str, list[Any]] = field(default_factory=dict)  # of device groups, as vCenter describes them
     rules: dict[int, str] = field(default_factory=dict)  # key → name
     names: dict[str, str] = field(default_factory=dict)  # of hosts and VMs, by id
+    packages: dict[str, Package] = field(default_factory=dict)  # OVF packages of this machine, by digest
     policies: dict[str, str] = field(default_factory=dict)  # names of storage policies, by id; empty: not asked for
 
     def vm(self, name: str) -> Any:
@@ -79,6 +83,11 @@ class Site:
         if ref in self.port_groups:
             return self.port_groups[ref]
         raise VSphereError(f"there is no network `{name}`", code="vsphere.not-found", target=name)
+
+    def network_type(self, ref: NetworkRef) -> str:
+        """Return the type of a network's object: a distributed port group has its switch's UUID."""
+        known = self.port_groups.get(ref)
+        return "vim.dvs.DistributedVirtualPortgroup" if known is not None and known.switch_uuid else "vim.Network"
 
     def switch(self, ref: SwitchRef, name: str) -> Any:
         """Return the distributed switch, of the type the server gave it; VSphereError `vsphere.not-found`."""

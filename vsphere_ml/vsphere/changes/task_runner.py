@@ -39,16 +39,26 @@ _TASK = ("info.state", "info.error", "info.result")
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
-    """What a step waits for: a task's end, or a VM's power state until a deadline passes."""
+    """What a step waits for: a task's end, or one of some states of another object until a deadline passes.
+
+    A state that has come is sent, False when the deadline has passed.
+    """
 
     object: Any
     paths: tuple[str, ...] = _TASK
-    power_state: str | None = None
-    deadline: float | None = None  # of time.monotonic; sends False when it passes
+    states: tuple[str, ...] = ()
+    deadline: float | None = None  # of time.monotonic
 
     @property
     def kind(self) -> Any:
-        return vim.Task if self.power_state is None else vim.VirtualMachine
+        return type(self.object) if self.states else vim.Task
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """Yielded by a step that works by itself, in parts: how far it is, when that is known."""
+
+    percent: int | None
 
 
 # Yielded by a step that ends the change for its ticket; the steps after it are taken by a thread of their own.
@@ -60,7 +70,7 @@ class _Run:
     """A started change: its steps, what they wait for now, and what was seen of that."""
 
     task: TaskHandle
-    steps: Generator[Awaited, Any, None]
+    steps: Generator[Awaited | Working, Any, None]
     awaited: Awaited | None = None
     seen: dict[str, Any] = field(default_factory=dict)
     filter: _Filter | None = None
@@ -89,17 +99,18 @@ class TaskRunner:
         self._runs: dict[TaskHandle, _Run] = {}
         self._by_object: dict[str, _Run] = {}
         self._unwatched: list[_Run] = []
+        self._working: deque[_Run] = deque()  # whose next step waits for nothing
         self._later: deque[Future[None]] = deque()
         self._afterwards = ThreadPoolExecutor(max_workers=1, thread_name_prefix="vcenter-afterwards")
         self._callers = ThreadPoolExecutor(max_workers=_CALLERS, thread_name_prefix="vcenter")
-        self._beginning: deque[tuple[_Run, Future[Awaited]]] = deque()
+        self._beginning: deque[tuple[_Run, Future[Awaited | Working]]] = deque()
         self._collector: Any = None
         self._generation = 0
         self._version = ""
         self._collector_lost = False
         self._quiet_s = 0.0  # how long was waited since vCenter told anything
 
-    def start(self, change: Change, steps: Generator[Awaited, Any, None]) -> TaskHandle:
+    def start(self, change: Change, steps: Generator[Awaited | Working, Any, None]) -> TaskHandle:
         """Take the change's first step and return; whatever fails is told by `wait`."""
         task = TaskHandle(next(self._numbers), change)
         run = self._runs[task] = _Run(task, steps)
@@ -113,9 +124,13 @@ class TaskRunner:
         while True:
             news = self._news(tasks)
             left = end - time.monotonic()
-            if news or left <= 0 or not self._by_object:
+            if news or left <= 0 or not (self._by_object or self._working):
                 return news
-            self._session.read(partial(self._watch, left))
+            if self._working:
+                run = self._working.popleft()
+                self._step(run, partial(next, run.steps))
+            else:
+                self._session.read(partial(self._watch, left))
 
     def _begun(self) -> None:
         """Take note of the first steps: they are calls that only begin a task, so all of them end soon."""
@@ -141,22 +156,25 @@ class TaskRunner:
                     del self._runs[task]
         return tuple(found)
 
-    def _step(self, run: _Run, advance: Callable[[], Awaited]) -> None:
+    def _step(self, run: _Run, advance: Callable[[], Awaited | Working]) -> None:
         """Take one step; a step that ends, or fails, ends the change."""
         self._forget(run)
         try:
-            run.awaited = advance()
+            taken = advance()
         except StopIteration:
             self._over(run, None)
         except (VsmlError, vmodl.MethodFault) as fault:
             self._over(run, self._explain(fault, run.task.change))
         else:
-            if run.awaited is DONE:
-                run.awaited = None
+            if isinstance(taken, Working):
+                self._working.append(run)
+                self._note_percent(run, taken.percent, queued=False)
+                return
+            if taken is DONE:
                 self._later.append(self._afterwards.submit(_take_last, run.steps))
                 self._over(run, None)
                 return
-            run.seen, run.percent, run.silences = {}, None, 0
+            run.awaited, run.seen, run.percent, run.silences = taken, {}, None, 0
             self._by_object[reference(run.awaited.object)] = run
             self._unwatched.append(run)
 
@@ -298,9 +316,10 @@ class TaskRunner:
                 self._lost(reference(each.obj))
 
     def _judge(self, run: _Run, awaited: Awaited) -> None:
-        if awaited.power_state is not None:
-            if str(run.seen.get("runtime.powerState")) == awaited.power_state:
-                self._step(run, lambda: run.steps.send(True))
+        if awaited.states:
+            state = str(run.seen.get(*awaited.paths))
+            if state in awaited.states:
+                self._step(run, lambda: run.steps.send(state))
             return
         state = str(run.seen.get("info.state"))
         if state == "success":
@@ -313,7 +332,9 @@ class TaskRunner:
             self._note_progress(run)
 
     def _note_progress(self, run: _Run) -> None:
-        percent, queued = run.seen.get("info.progress"), str(run.seen.get("info.state")) == "queued"
+        self._note_percent(run, run.seen.get("info.progress"), queued=str(run.seen.get("info.state")) == "queued")
+
+    def _note_percent(self, run: _Run, percent: int | None, *, queued: bool) -> None:
         if queued != run.queued or (percent is not None and percent != run.percent):
             run.percent, run.queued = percent, queued
             run.news.append(Update(task=run.task, done=False, queued=queued, percent=percent))
@@ -328,12 +349,16 @@ class TaskRunner:
         """Forget everything; vCenter's tasks go on without us, and its collector ends with the session."""
         self._callers.shutdown(wait=False, cancel_futures=True)
         self._afterwards.shutdown(wait=False, cancel_futures=True)
+        for run in self._working:
+            with suppress(VsmlError, vmodl.MethodFault, *BROKEN):
+                run.steps.close()  # what it has begun is given up
+        self._working.clear()
         self._by_object.clear()
         self._runs.clear()
         self._later.clear()
 
 
-def _take_last(steps: Generator[Awaited, Any, None]) -> None:
+def _take_last(steps: Generator[Awaited | Working, Any, None]) -> None:
     # A failure is not reported: the next look finds that what was put off is missing.
     with suppress(StopIteration, VsmlError, vmodl.MethodFault):
         next(steps)

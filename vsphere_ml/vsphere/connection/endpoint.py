@@ -6,6 +6,7 @@ import math
 import re
 import socket
 import ssl
+from dataclasses import replace
 from http import HTTPStatus
 from http.client import BadStatusLine, HTTPException, IncompleteRead, RemoteDisconnected
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -95,10 +96,21 @@ class VCenterEndpoint:
             **more,
         )
 
-    def file_connection(self) -> PinnedConnection:
+    def file_connection(self, timeout_s: float | None = None) -> PinnedConnection:
         """Return a connection for a file, which is as large as it is."""
         settings = {key: self._settings[key] for key in ("context", "pin", "timeout")}
+        settings["timeout"] = timeout_s or self.timeout_s
         return PinnedConnection(self.host, self.port, most=math.inf, **settings)
+
+    def host_connection(self, host: str, port: int, thumbprint: str | None) -> PinnedConnection:
+        """Return a connection to an ESXi host, whose certificate has this SHA-1 thumbprint by vCenter's word.
+
+        Without one it is verified as vCenter's is; vCenter's own pin is not the host's, so a CA has to know it.
+        """
+        trust = replace(self.trust, thumbprint=None)
+        context = replace(trust, insecure=trust.insecure or bool(thumbprint)).context()
+        pin = None if trust.insecure else (thumbprint or "").replace(":", "").lower() or None
+        return PinnedConnection(host, port, context=context, pin=pin, timeout=self.timeout_s, most=math.inf)
 
     def _version(self) -> str:
         # pyVim's own probe has no timeout (9.1), so a silent server would hang it for ever.

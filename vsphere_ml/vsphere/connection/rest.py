@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,10 @@ class RestSession:
         """Return the JSON that a GET is answered with."""
         return _ask(self._connection, "GET", path, self._header)
 
+    def post(self, path: str, asked: Any) -> Any:
+        """Return the JSON that a POST is answered with."""
+        return _ask(self._connection, "POST", path, self._header, json.dumps(asked))
+
     def delete(self, path: str) -> None:
         with suppress(ValueError):  # an answer without a body
             _ask(self._connection, "DELETE", path, self._header)
@@ -51,10 +56,11 @@ def sign_in(connection: PinnedConnection, username: str, password: str) -> Itera
         connection.close()
 
 
-def _ask(connection: PinnedConnection, method: str, path: str, headers: Mapping[str, str]) -> Any:
-    connection.request(method, path, headers=dict(headers))
+def _ask(connection: PinnedConnection, method: str, path: str, headers: Mapping[str, str], body: str = "") -> Any:
+    kind = {"Content-Type": "application/json"} if body else {}
+    connection.request(method, path, body or None, headers={**headers, **kind})
     reply = connection.getresponse()
-    body = reply.read(_MOST_BYTES)
+    answer = reply.read(_MOST_BYTES)
     if reply.status >= 400:  # noqa: PLR2004 - HTTP
         raise ValueError(f"{method} {path} is answered with {reply.status}")
-    return json_text.parse(body)
+    return json_text.parse(answer)

@@ -124,10 +124,15 @@ class Session:
         return self._endpoint.policy_stub(self.cookie.partition("=")[2].strip('"'))
 
     @contextmanager
-    def rest(self) -> Iterator[rest.RestSession]:
+    def rest(self, timeout_s: float | None = None) -> Iterator[rest.RestSession]:
         """Sign in to the REST API, for several questions; raises as `read_rest`."""
-        with rest.sign_in(self.file_connection(), self._username, self._password) as signed_in:
+        with rest.sign_in(self._endpoint.file_connection(timeout_s), self._username, self._password) as signed_in:
             yield signed_in
+
+    def upload_connection(self, host: str, port: int, thumbprint: str | None) -> PinnedConnection:
+        """Return a connection for a disk to an address of a lease, in which `*` is the server itself."""
+        here = host == "*" or (host, port) == (self._endpoint.host, self._endpoint.port)
+        return self._endpoint.file_connection() if here else self._endpoint.host_connection(host, port, thumbprint)
 
     def read_rest(self, path: str) -> Any:
         """Return what the REST API answers to a GET; OSError, HTTPException or ValueError where it answers none."""

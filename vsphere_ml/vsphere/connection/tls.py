@@ -112,9 +112,15 @@ class PinnedConnection(HTTPSConnection):
         if self._pin is None:
             return
         certificate = self.sock.getpeercert(binary_form=True)
-        if not hmac.compare_digest(hashlib.sha256(certificate or b"").hexdigest(), self._pin):
+        if not hmac.compare_digest(_thumbprint(certificate or b"", self._pin), self._pin):
             self.close()
             raise PinMismatchError("the certificate is not the pinned one")
+
+
+def _thumbprint(certificate: bytes, like: str) -> str:
+    """Return the thumbprint by SHA-256; by SHA-1 where vCenter itself gave one, which it has of its hosts."""
+    algorithm = hashlib.sha256 if _SHA256.fullmatch(like) else hashlib.sha1
+    return algorithm(certificate).hexdigest()
 
 
 def untrusted_error(host: str, port: int, trust: Trust, cause: ssl.SSLError, timeout_s: float) -> VSphereError:

@@ -7,14 +7,15 @@ as long as all the rest.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyVmomi import vim
 
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.inventory import ClusterRef, HostRef, Inventory, VmRef
-from vsphere_ml.core.model.marks import cut_short
+from vsphere_ml.core.model.marks import cut_short, template_name
 from vsphere_ml.vsphere.changes import customization
 from vsphere_ml.vsphere.changes.site import Site
 from vsphere_ml.vsphere.esxi import modules, pvrdma
@@ -22,6 +23,7 @@ from vsphere_ml.vsphere.inventory import custom_attributes, hosts, nics, running
 from vsphere_ml.vsphere.inventory.assignable import Assignable
 from vsphere_ml.vsphere.inventory.collect import PAGE, Row, collect_below, collect_objects, reference
 from vsphere_ml.vsphere.storage.libraries import read_libraries
+from vsphere_ml.vsphere.storage.ovf import read_package
 from vsphere_ml.vsphere.storage.policies import disk_keys, read_policies, with_storage
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ports.vcenter import Scope
     from vsphere_ml.vsphere.connection.session import Session
     from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
+    from vsphere_ml.vsphere.storage.ovf import Package
 
 WANTED: dict[Any, tuple[str, ...]] = {
     vim.HostSystem: hosts.LEAN,
@@ -45,6 +48,7 @@ class LastingFacts:
 
     datacenters: dict[str | None, tuple[Any, str, Any]] = field(default_factory=dict)  # by the name that was asked for
     newest: dict[str, dict[HostRef, int]] = field(default_factory=dict)  # virtual hardware, by environment browser
+    packages: dict[str, Package] = field(default_factory=dict)  # OVF packages, by their file
 
 
 def read_site(
@@ -57,6 +61,9 @@ def read_site(
     read = _Read(session, fields, scope, Assignable(session, lasting.newest))
     if scope.library:
         read.libraries = read_libraries(session, scope.library, scope.item)
+    if scope.ovf and scope.ovf not in lasting.packages:
+        lasting.packages[scope.ovf] = read_package(Path(scope.ovf))
+    read.package = lasting.packages[scope.ovf] if scope.ovf else None
     read.everything(datacenter)
     around = surroundings.Surroundings(read.rows, fields, datacenter, name, vm_folder)
     read.details(around.in_scope(scope.cluster))
@@ -75,6 +82,7 @@ def read_site(
         tasks=running.tasks(session) if scope.tasks else (),
         storage_policies=read.policies,
         libraries=read.libraries,
+        package=read.package.about if read.package else None,
     )
     return inventory, read.site(around, inventory)
 
@@ -137,6 +145,7 @@ class _Read:
     scoped: list[HostRef] = field(default_factory=list)
     policies: tuple[StoragePolicy, ...] = ()
     libraries: ContentLibraries | None = None
+    package: Package | None = None
 
     def everything(self, datacenter: Any) -> None:
         defined: list[Any] = []
@@ -216,7 +225,7 @@ class _Read:
         return [
             ref
             for ref, vm in self.vms.items()
-            if (self.scope.owner is not None and vm.cluster_mark == self.scope.owner)
+            if (self.scope.owner is not None and _may_be_of(vm, self.scope.owner))
             or vm.name in wanted
             or ref in holders
             or ref in templates
@@ -249,7 +258,8 @@ class _Read:
     def hosts(self, clusters: tuple[ComputeCluster, ...]) -> tuple[Host, ...]:
         known = {cluster.ref for cluster in clusters}
         detailed = {ref: vm for ref, vm in self.vms.items() if vm.settings is not None}
-        made = (self._host(ref, known, detailed) for ref in self.host_objects)
+        dedicated = {ref for each in clusters if each.admission for ref in each.admission.failover_hosts}
+        made = (replace(self._host(ref, known, detailed), failover=ref in dedicated) for ref in self.host_objects)
         return tuple(sorted(made, key=lambda host: (host.name, host.ref)))
 
     def _host(self, ref: HostRef, clusters: set[ClusterRef], detailed: Mapping[VmRef, Vm]) -> Host:
@@ -284,8 +294,14 @@ class _Read:
             components=self.assignable.components,
             rules={rule.key: rule.name for cluster in inventory.clusters for rule in cluster.rules},
             names={host.ref: host.name for host in inventory.hosts} | {vm.ref: vm.name for vm in inventory.vms},
+            packages={self.package.about.digest: self.package} if self.package else {},
             policies={each.id: each.name for each in inventory.storage_policies},
         )
+
+
+def _may_be_of(vm: Vm, owner: str) -> bool:
+    """Return whether a VM is the owner's by its mark, or by a name that a template without one may have."""
+    return vm.cluster_mark == owner or vm.name.startswith(template_name(owner, ""))
 
 
 def _parent(props: dict[str, Any]) -> str:

@@ -25,7 +25,7 @@ from vsphere_ml.core.model.inventory import (
     SwitchRef,
     VmRef,
 )
-from vsphere_ml.core.units import Bytes
+from vsphere_ml.core.units import Bytes, mib
 from vsphere_ml.vsphere.changes.site import PortGroup, folder_ref
 from vsphere_ml.vsphere.inventory.collect import Row, climb, reference
 
@@ -221,7 +221,15 @@ def _admission(das: Any) -> Admission | None:
         return None
     asked = das.admissionControlPolicy
     policy = next((name for kind, name in _POLICIES if isinstance(asked, kind)), AdmissionPolicy(type(asked).__name__))
-    return Admission(policy=policy, memory_percent=getattr(asked, "memoryFailoverResourcesPercent", 0))
+    slot = getattr(asked, "slotPolicy", None)  # a fixed size; by usage, the default, it is the largest reservation
+    return Admission(
+        policy=policy,
+        memory_percent=getattr(asked, "memoryFailoverResourcesPercent", 0),
+        failures=getattr(asked, "failoverLevel", None) or 0,
+        slot_memory=mib(getattr(slot, "memory", 0)),
+        slot_mhz=getattr(slot, "cpu", 0),
+        failover_hosts=frozenset(HostRef(reference(each)) for each in getattr(asked, "failoverHosts", None) or ()),
+    )
 
 
 def _rules(config: Any) -> tuple[AntiAffinityRule, ...]:

@@ -6,12 +6,13 @@ The paths under `/rest` are those that govmomi's client uses; every answer there
 
 from __future__ import annotations
 
+import hashlib
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from vsphere_ml.core.errors import VSphereError
-from vsphere_ml.core.model.inventory import VM_TEMPLATE, ContentLibraries, LibraryItem, VmRef
+from vsphere_ml.core.model.inventory import OVF, VM_TEMPLATE, ContentLibraries, LibraryItem, OvfPackage, VmRef
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,16 @@ def _items(api: RestSession, library: str, wanted: str) -> Iterator[LibraryItem]
         found = _value(api, f"{_ITEM}/id:{quote(key)}")
         name, kind = str(found["name"]), str(found["type"])
         vm = _value(api, f"{_TEMPLATE}/{quote(key)}")["vm_template"] if (name, kind) == (wanted, VM_TEMPLATE) else ""
-        yield LibraryItem(name=name, type=kind, vm=VmRef(str(vm)) if vm else None)
+        package = _package(found) if (name, kind) == (wanted, OVF) else None
+        yield LibraryItem(name=name, type=kind, vm=VmRef(str(vm)) if vm else None, package=package)
+
+
+def _package(found: Any) -> OvfPackage:
+    """Return the package of an item: vCenter counts a new version up when a file of it changes."""
+    version = f"{found['id']} {found.get('content_version', '')}"
+    return OvfPackage(
+        name=str(found["name"]), digest=hashlib.sha256(version.encode()).hexdigest(), item=str(found["id"])
+    )
 
 
 def _list(api: RestSession, path: str) -> list[str]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fakes.ovf import PACKAGE
 from tests.fakes.pictures import quad_8u3, seed_7u2, settings, vm
 from tests.fakes.requirements import cluster, node, nodes, seed_cluster
 from vsphere_ml.core.errors import NotPossible
@@ -163,7 +164,8 @@ IMAGES = ContentLibraries(
     names=("drivers", "images"),
     items=(
         LibraryItem(name="ubuntu", type="vm-template", vm=VmRef("vm-1")),
-        LibraryItem(name="appliance", type="ovf"),
+        LibraryItem(name="appliance", type="ovf", package=PACKAGE),
+        LibraryItem(name="installer", type="iso"),
         LibraryItem(name="gone", type="vm-template", vm=VmRef("vm-999")),
     ),
 )
@@ -185,7 +187,7 @@ def test_a_librarys_vm_template_is_the_template_behind_it() -> None:
     [
         ("image", "ubuntu", "site.not-found", "source.library", 'set source.library = "images"'),
         ("images", "ubunto", "site.not-found", "source.item", 'set source.item = "ubuntu"'),
-        ("images", "appliance", "source.not-a-template", "source.item", "govc library.deploy /images/appliance"),
+        ("images", "installer", "source.not-a-template", "source.item", "govc library.ls -l /images/"),
         ("images", "gone", "site.not-found", "source.item", "location.datacenter"),
     ],
 )
@@ -193,3 +195,20 @@ def test_what_a_library_does_not_have_is_told(library: str, item: str, code: str
     error = refused(*from_library(library, item))
     assert (error.code, error.target) == (code, target)
     assert hint in error.hint
+
+
+def test_an_ovf_template_is_the_clusters_own_template_once_it_was_deployed() -> None:
+    spec, site = from_library("images", "appliance")
+    wanted = resolve(spec, site).source
+    assert (wanted.ref, wanted.name) == ("", "train-template-5eed5eed5eed")
+    template = next(each for each in site.vms if each.template)
+    deployed = replace(template, ref=VmRef("vm-77"), name=wanted.name, cluster_mark=spec.name, node_mark=wanted.name)
+    others = (replace(deployed, cluster_mark="other"), replace(deployed, template=False))
+    assert resolve(spec, replace(site, vms=(*site.vms, *others))).source.ref == ""
+    assert resolve(spec, replace(site, vms=(*site.vms, *others, deployed))).source == deployed
+
+
+def test_a_package_of_a_guest_that_boots_by_bios_is_refused_before_it_is_deployed() -> None:
+    package = replace(PACKAGE, firmware="bios")
+    error = refused(cluster(1, source=Source(ovf="u.ova")), replace(quad_8u3(), package=package))
+    assert error.code == "source.not-efi"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fakes.ovf import deployment
 from tests.fakes.pictures import A100_GROUP, CLUSTER, ROCE, quad_8u3
 from tests.fakes.requirements import cluster
 from vsphere_ml.core.model.inventory import PciAddress, PoolRef, SwitchRef
@@ -49,6 +50,7 @@ NIC = PciAddress("0000:3d:00.0")
 
 WORDS: list[tuple[Change, str, str, tuple[str, ...]]] = [
     (CreateFolder(path="train", marks=MARKS), "making of folder train", "folder train", ("is not there",)),
+    (deployment(CLONE, "t-5eed"), "deployment of template t-5eed", "template t-5eed", ("is not there",)),
     (CLONE, "clone of node-1", "node-1", ("is not there",)),
     (
         MarkVm(vm="node-1", marks=MARKS),

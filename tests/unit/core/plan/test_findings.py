@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,9 +14,11 @@ from tests.fakes.requirements import cluster, nodes
 from tests.unit.core.applied import applied
 from tests.unit.core.sites import changed, kinds, one_node, only, planned, provisioned, seen
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
+from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.inventory import Admission, AdmissionPolicy, VmRef
 from vsphere_ml.core.model.spec import Spread
 from vsphere_ml.core.plan.changes import DeleteRule, MakeRule, PowerOff, SetSettings
+from vsphere_ml.core.units import Bytes, gib
 
 if TYPE_CHECKING:
     from tests.golden import Golden
@@ -114,11 +116,12 @@ def test_a_group_started_on_the_other_numa_node_is_found(golden: Golden) -> None
     golden(finding)
 
 
-def admission(policy: AdmissionPolicy, percent: int = 0) -> list[Diagnostic]:
-    """Return what is found of HA where two nodes with 64 GiB each are to start on two hosts of 1 TiB."""
+def admission(policy: AdmissionPolicy, percent: int = 0, gibibytes: int = 64, **of_slots: Any) -> list[Diagnostic]:
+    """Return what is found of HA where two nodes of 64 GiB are to start on two hosts of 1 TiB."""
     site = quad_8u3(hosts=2, taken=False)
-    clusters = (replace(site.clusters[0], admission=Admission(policy=policy, memory_percent=percent)),)
-    plan = planned(cluster(2), replace(site, clusters=clusters))
+    clusters = (replace(site.clusters[0], admission=Admission(policy=policy, memory_percent=percent, **of_slots)),)
+    wanted = tuple(replace(each, memory=gib(gibibytes)) for each in cluster(2).nodes)
+    plan = planned(cluster(wanted), replace(site, clusters=clusters))
     return [each for each in plan.diagnostics if each.code.startswith("cluster.ha-")]
 
 
@@ -128,13 +131,37 @@ def test_memory_that_ha_keeps_is_counted_before_the_start(percent: int, *, refus
     assert [each.code for each in found] == (["cluster.ha-admission"] if refused else [])
 
 
+# Two hosts of 1 TiB have 16 slots each of 64 GiB, of which one host's are kept; nodes of 64 GiB take one each.
 @pytest.mark.parametrize(
-    "policy", [AdmissionPolicy.SLOTS, AdmissionPolicy.DEDICATED, AdmissionPolicy("of a later vSphere")]
+    ("failures", "slot", "refused"),
+    [(0, 0, False), (1, 0, False), (2, 0, True), (1, gib(32), False), (1, gib(600), True), (1, gib(64), False)],
 )
-def test_policies_of_ha_that_are_not_counted_are_named(policy: AdmissionPolicy) -> None:
+def test_slots_that_ha_keeps_are_counted_before_the_start(failures: int, slot: Bytes, *, refused: bool) -> None:
+    found = admission(AdmissionPolicy.SLOTS, failures=failures, slot_memory=slot, slot_mhz=32)
+    assert [each.code for each in found] == (["cluster.ha-admission"] if refused else [])
+
+
+def test_a_vm_larger_than_a_slot_takes_several() -> None:
+    slots: dict[str, Any] = {"failures": 1, "slot_mhz": 32, "slot_memory": gib(8)}
+    assert not admission(AdmissionPolicy.SLOTS, gibibytes=64, **slots)
+    assert [each.code for each in admission(AdmissionPolicy.SLOTS, gibibytes=600, **slots)] == ["cluster.ha-admission"]
+
+
+def test_a_policy_of_ha_that_is_not_known_is_named() -> None:
+    policy = AdmissionPolicy("of a later vSphere")
     (found,) = admission(policy)
     assert (found.code, found.target) == ("cluster.ha-not-computed", "gpu")
     assert str(policy) in found.message
+
+
+def test_no_node_is_placed_on_a_dedicated_failover_host() -> None:
+    site = quad_8u3(hosts=2, taken=False)
+    (first, second) = site.hosts
+    kept = replace(site, hosts=(replace(first, failover=True), second))
+    assert {each.host for each in planned(cluster(2), kept).placements} == {second.ref}
+    with pytest.raises(NotPossible) as caught:
+        planned(cluster(2), replace(site, hosts=(replace(first, failover=True), replace(second, failover=True))))
+    assert caught.value.code == "placement.infeasible"
 
 
 def test_ha_is_no_matter_where_nothing_starts() -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fakes.ovf import PACKAGE
 from tests.fakes.pictures import quad_8u3
 from tests.fakes.requirements import cluster, node
 from tests.unit.core.sites import one_node, provisioned
 from vsphere_ml.core.catalog.exporters import ScrapeJob
 from vsphere_ml.core.model.device_kinds import NicKind
-from vsphere_ml.core.model.inventory import EthernetCard, Inventory, NetworkRef
-from vsphere_ml.core.model.spec import NicRequest
+from vsphere_ml.core.model.inventory import EthernetCard, Inventory, NetworkRef, StoragePolicy
+from vsphere_ml.core.model.spec import NicRequest, Source
 from vsphere_ml.core.report.export import hcl
 from vsphere_ml.core.report.export.ansible import InventoryGuest, Login, group_name, inventory
 from vsphere_ml.core.report.export.prometheus import ScrapedNode, file_sd, target_groups
@@ -168,3 +170,13 @@ def test_a_file_of_targets_is_json_whatever_names_hold(name: str) -> None:
     groups = target_groups(name, [replace(SCRAPED[0], esxi_host=name)], [ScrapeJob.NODE])
     assert json.loads(file_sd(groups)) == groups
     assert json.loads(file_sd([])) == []
+
+
+def test_the_files_policy_and_package_are_told() -> None:
+    policy = StoragePolicy(id="policy-1", name="gold")
+    spec = cluster(1, source=Source(ovf="ubuntu.ova"))
+    spec = replace(spec, location=replace(spec.location, storage_policy="gold"))
+    site = one_node()
+    text = configuration(spec, replace(site, package=PACKAGE, storage_policies=(policy,)))
+    assert text.count("storage_policy_id") == 2
+    assert re.search(rf"{PACKAGE.digest[:12]}, .* {PACKAGE.name}\.$", text, re.MULTILINE)

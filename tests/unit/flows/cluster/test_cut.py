@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from tests.fakes.ovf import PACKAGE
 from tests.fakes.pictures import quad_8u3, seed_7u2
 from tests.fakes.requirements import cluster, seed_cluster
 from tests.fakes.site import Cut, FakeVCenter
 from tests.unit.flows.acting import destroy, provision
 from vsphere_ml.core.model.inventory import EthernetCard, VgpuDevice
+from vsphere_ml.core.model.spec import Source
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import Inventory
@@ -27,6 +30,9 @@ CASES = {
     "8.0 U3, hardware raised after the clone": Case(quad_8u3(), cluster(3)),
     "8.0 U3, clone carries all": Case(quad_8u3(template_version=20), cluster(3)),
     "7.0 U2": Case(seed_7u2(), seed_cluster(2)),
+    "a template that is deployed": Case(
+        replace(quad_8u3(), package=PACKAGE), cluster(2, source=Source(ovf="ubuntu.ova"))
+    ),
 }
 
 

@@ -16,6 +16,7 @@ from vsphere_ml.core.plan.changes import (
     DeleteFolder,
     DeleteRule,
     DeleteVm,
+    DeployTemplate,
     MakeRule,
     MarkVm,
     MoveToFolder,
@@ -54,6 +55,8 @@ def explain(change: Change) -> str:
     match change:
         case CreateFolder():
             return "make this VM folder, marked as ours"
+        case DeployTemplate():
+            return _deploy(change)
         case CloneVm():
             return _clone(change)
         case MarkVm():
@@ -84,6 +87,12 @@ def explain(change: Change) -> str:
             return "delete it"
         case _:
             assert_never(change)
+
+
+def _deploy(change: DeployTemplate) -> str:
+    package = change.package
+    known = (f"{package.cpus} CPUs, {package.memory}, disk {package.disk}",) if package.cpus else ()
+    return ", ".join((f"from {package.name} on {change.host_name}, datastore {change.datastore_name}", *known))
 
 
 def _clone(change: CloneVm) -> str:

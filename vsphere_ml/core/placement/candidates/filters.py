@@ -32,6 +32,8 @@ def host_reasons(host: Host, requirements: NodeRequirements, ready: HostConfigSp
         return
     if host.maintenance:
         yield Reason(RejectReason.HOST, "in maintenance mode")
+    if host.failover:
+        yield Reason(RejectReason.HOST, "a dedicated failover host of vSphere HA, on which no VM is started")
     if requirements.datastore not in host.datastores:
         yield Reason(RejectReason.DATASTORE, f"datastore `{requirements.datastore_name}` is not mounted")
     if requirements.network.ref not in host.networks:

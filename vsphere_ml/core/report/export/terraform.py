@@ -88,8 +88,20 @@ def _vm(vm: Vm, settings: VmSettings, resolved: ResolvedSite, inventory: Invento
     host = next((host for host in inventory.hosts if host.ref == vm.host), None)
     on = host.name if host else "not known"
     yield hcl.comment(f"Pool of {resolved.cluster.name}, datastore {resolved.datastore.name}, host {on}.")
-    inner = chain(_extra_config(settings), _networks(settings, inventory), _disk(settings), _lifecycle())
+    yield hcl.comment(f"New nodes are cloned from {resolved.source.name}{_of_package(resolved)}.")
+    inner = chain(
+        _extra_config(settings), _networks(settings, inventory), _disk(settings, _policy(resolved)), _lifecycle()
+    )
     yield from hcl.block(f'resource "vsphere_virtual_machine" "{name}"', _arguments(vm, settings, resolved), inner)
+
+
+def _of_package(resolved: ResolvedSite) -> str:
+    return f", deployed from {resolved.package.name}" if resolved.package is not None else ""
+
+
+def _policy(resolved: ResolvedSite) -> dict[str, Value]:
+    """Return the file's storage policy, which a VM's home and its disk have alike."""
+    return {"storage_policy_id": resolved.storage_policy.id} if resolved.storage_policy is not None else {}
 
 
 def _path(vm: Vm, inventory: Inventory) -> str:
@@ -116,6 +128,7 @@ def _arguments(vm: Vm, settings: VmSettings, resolved: ResolvedSite) -> dict[str
         "cpu_hot_add_enabled": settings.cpu_hot_add,
         "memory_hot_add_enabled": settings.memory_hot_add,
         "latency_sensitivity": settings.latency,
+        **_policy(resolved),
     }
     if functions := tuple(str(each.address) for each in _fixed_passthrough_devices(settings)):
         made["pci_device_id"] = functions
@@ -160,11 +173,11 @@ def _networks(settings: VmSettings, inventory: Inventory) -> Iterator[str]:
         yield from hcl.block("network_interface", values, indent=2)
 
 
-def _disk(settings: VmSettings) -> Iterator[str]:
+def _disk(settings: VmSettings, policy: dict[str, Value]) -> Iterator[str]:
     if settings.disk is None:
         yield f"  {hcl.comment('The size of its disk was not read; Terraform needs one, and ignores it here.')}"
     size = -(-(settings.disk or gib(1)) // gib(1))
-    yield from hcl.block("disk", {"label": "Hard Disk 0", "size": size}, indent=2)
+    yield from hcl.block("disk", {"label": "Hard Disk 0", "size": size, **policy}, indent=2)
 
 
 def _extra_config(settings: VmSettings) -> Iterator[str]:

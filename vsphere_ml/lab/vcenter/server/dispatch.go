@@ -84,6 +84,8 @@ func (l *Lab) wrap(object mo.Reference) mo.Reference {
 		return &executer{o, l}
 	case *simulator.DistributedVirtualSwitch:
 		return &distributedSwitch{o, l}
+	case *simulator.OvfManager:
+		return &ovfManager{o}
 	case *simulator.OptionManager:
 		return &options{o, l}
 	case *simulator.GuestProcessManager:
@@ -116,6 +118,7 @@ func (l *Lab) dispatch(ctx *simulator.Context, call *simulator.Method) (mo.Refer
 	if fault := checkArguments(ctx, call); fault != nil {
 		return nil, fault
 	}
+	abandonImport(ctx, call)
 	if call.Name == "ExportVm" || call.Name == "ImportVApp" {
 		return nil, nil // its lease goes into the session's registry, which prefer would hide
 	}

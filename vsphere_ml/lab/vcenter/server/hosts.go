@@ -45,6 +45,7 @@ func (l *Lab) addHosts() error {
 			}
 			l.addHost(owner, name, model)
 		}
+		l.dedicate(described, owner)
 	}
 	return nil
 }

@@ -7,6 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -18,11 +21,13 @@ import (
 )
 
 const (
-	sessionHeader    = "vmware-api-session-id"
-	sessionPath      = "/rest/com/vmware/cis/session"
-	localLibraryPath = "/rest/com/vmware/content/local-library"
-	libraryItemPath  = "/rest/com/vmware/content/library/item"
-	vmTemplatePath   = "/rest/vcenter/vm-template/library-items"
+	sessionHeader     = "vmware-api-session-id"
+	sessionPath       = "/rest/com/vmware/cis/session"
+	localLibraryPath  = "/rest/com/vmware/content/local-library"
+	libraryItemPath   = "/rest/com/vmware/content/library/item"
+	updateSessionPath = "/rest/com/vmware/content/library/item/update-session"
+	updateFilePath    = "/rest/com/vmware/content/library/item/updatesession/file/id:"
+	vmTemplatePath    = "/rest/vcenter/vm-template/library-items"
 )
 
 // vmTemplates are the VM templates behind library items, by the item's id. The simulator keeps them to itself, and
@@ -144,10 +149,13 @@ func (l *Lab) addLibrary(key string, described topology.Library) error {
 
 func (l *Lab) addItem(key, into string, described topology.LibraryItem) error {
 	if described.Template == "" {
-		_, err := l.restCall(key, http.MethodPost, libraryItemPath, map[string]any{"create_spec": library.Item{
+		item, err := l.restCall(key, http.MethodPost, libraryItemPath, map[string]any{"create_spec": library.Item{
 			Name: described.Name, LibraryID: into, Type: library.ItemTypeOVF,
 		}})
-		return err
+		if err != nil || described.OVF == "" {
+			return err
+		}
+		return l.addFile(key, item, described.OVF)
 	}
 	owner, _ := l.firstHost()
 	_, err := l.restCall(key, http.MethodPost, vmTemplatePath, map[string]any{"spec": vcenter.Template{
@@ -157,11 +165,58 @@ func (l *Lab) addItem(key, into string, described topology.LibraryItem) error {
 	return err
 }
 
+// addFile uploads a file of this machine to an item, in an update session as a client does.
+func (l *Lab) addFile(key, item, file string) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	session, err := l.restCall(key, http.MethodPost, updateSessionPath, map[string]any{"create_spec": library.Session{LibraryItemID: item}})
+	if err != nil {
+		return err
+	}
+	name := filepath.Base(file)
+	answer, err := l.rawCall(key, http.MethodPost, updateFilePath+session+"?~action=add", map[string]any{"file_spec": library.UpdateFile{
+		Name: name, SourceType: "PUSH", Size: int64(len(content)),
+	}})
+	if err != nil {
+		return err
+	}
+	var told struct {
+		Value library.UpdateFile `json:"value"`
+	}
+	if err := json.Unmarshal(answer, &told); err != nil || told.Value.UploadEndpoint == nil {
+		return fmt.Errorf("no address for %s: %s", name, answer)
+	}
+	to, err := url.Parse(told.Value.UploadEndpoint.URI)
+	if err != nil {
+		return err
+	}
+	recorder := httptest.NewRecorder()
+	request := httptest.NewRequest(http.MethodPut, to.Path, bytes.NewReader(content))
+	request.Header.Set(sessionHeader, key)
+	l.handler.ServeHTTP(recorder, request)
+	if recorder.Code >= http.StatusBadRequest {
+		return fmt.Errorf("uploading %s is answered with %d", name, recorder.Code)
+	}
+	_, err = l.restCall(key, http.MethodPost, updateSessionPath+"/id:"+session+"?~action=complete", nil)
+	return err
+}
+
 // restCall asks this server's own REST API, and gives the id that it answers with.
 func (l *Lab) restCall(key, method, path string, body any) (string, error) {
+	answer, err := l.rawCall(key, method, path, body)
+	var told struct {
+		Value string `json:"value"`
+	}
+	_ = json.Unmarshal(answer, &told) // a deletion has no value
+	return told.Value, err
+}
+
+func (l *Lab) rawCall(key, method, path string, body any) ([]byte, error) {
 	content, err := json.Marshal(body)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	request := httptest.NewRequest(method, path, bytes.NewReader(content))
 	request.Header.Set("Content-Type", "application/json")
@@ -172,11 +227,7 @@ func (l *Lab) restCall(key, method, path string, body any) (string, error) {
 	recorder := httptest.NewRecorder()
 	l.handler.ServeHTTP(recorder, request)
 	if recorder.Code >= http.StatusBadRequest {
-		return "", fmt.Errorf("%s %s is answered with %d: %s", method, path, recorder.Code, recorder.Body)
+		return nil, fmt.Errorf("%s %s is answered with %d: %s", method, path, recorder.Code, recorder.Body)
 	}
-	var told struct {
-		Value string `json:"value"`
-	}
-	_ = json.Unmarshal(recorder.Body.Bytes(), &told) // a deletion has no value
-	return told.Value, nil
+	return recorder.Body.Bytes(), nil
 }

@@ -120,7 +120,7 @@ func (l *Lab) rest() http.Handler {
 	for _, pattern := range patterns {
 		l.service.Handle(pattern, handler) // Handle also tells the simulator where tags are kept
 	}
-	return onlyPasswords(plainTypes(l.templateItems(l.service.ServeMux)))
+	return onlyPasswords(plainTypes(l.deployments(l.templateItems(l.service.ServeMux))))
 }
 
 // calls counts the SOAP calls by method.

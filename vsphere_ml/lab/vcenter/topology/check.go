@@ -169,6 +169,9 @@ func checkLibraries(file File, found *problems) {
 			if _, ok := named(file.Templates, item.Template, func(t Template) string { return t.Name }); item.Template != "" && !ok {
 				found.add("library %q: item %q: no [[template]] is named %q", library.Name, item.Name, item.Template)
 			}
+			if item.Template != "" && item.OVF != "" {
+				found.add("library %q: item %q: it is a VM template or of type OVF, not both", library.Name, item.Name)
+			}
 		}
 	}
 }

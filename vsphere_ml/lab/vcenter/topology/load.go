@@ -10,7 +10,7 @@ import (
 )
 
 // Load is the site in the file, with every range written out and every reference checked.
-// Relative folders of datastores' files begin where the file lies. Its error lists all problems at once, one a line.
+// Relative names of datastores' files and of OVF templates begin where the file lies. Its error lists all problems at once, one a line.
 func Load(path string) (File, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -21,11 +21,21 @@ func Load(path string) (File, error) {
 		return File{}, fmt.Errorf("%s: %w", path, err)
 	}
 	for i := range file.Datastores {
-		if store := &file.Datastores[i]; store.Files != "" && !filepath.IsAbs(store.Files) {
-			store.Files = filepath.Join(filepath.Dir(path), store.Files)
+		beside(path, &file.Datastores[i].Files)
+	}
+	for _, library := range file.Libraries {
+		for i := range library.Items {
+			beside(path, &library.Items[i].OVF)
 		}
 	}
 	return file, nil
+}
+
+// beside has a relative name begin where the topology's file lies.
+func beside(path string, name *string) {
+	if *name != "" && !filepath.IsAbs(*name) {
+		*name = filepath.Join(filepath.Dir(path), *name)
+	}
 }
 
 // Parse is Load for a text.

@@ -49,10 +49,12 @@ type Cluster struct {
 
 // HA is vSphere HA with admission control.
 type HA struct {
-	Policy        string `toml:"policy"`         // percentage, slots, dedicated, or off: HA without admission control
-	CPUPercent    int    `toml:"cpu_percent"`    // of percentage: what is kept for a failure
-	MemoryPercent int    `toml:"memory_percent"` // likewise
-	Failures      int    `toml:"failures"`       // hosts that may fail, by which vCenter finds the percentages itself
+	Policy        string   `toml:"policy"`          // percentage, slots, dedicated, or off: HA without admission control
+	CPUPercent    int      `toml:"cpu_percent"`     // of percentage: what is kept for a failure
+	MemoryPercent int      `toml:"memory_percent"`  // likewise
+	Failures      int      `toml:"failures"`        // hosts that may fail: of slots, and by which vCenter finds percentages itself
+	SlotMemoryMiB int      `toml:"slot_memory_mib"` // of slots: their size where it was set, with cpu 32 MHz
+	Hosts         []string `toml:"hosts"`           // of dedicated: the failover hosts
 }
 
 // Model is one kind of server.
@@ -174,10 +176,11 @@ type Library struct {
 }
 
 // LibraryItem is a VM template, made of the template of that name as "Clone as Template to Library" does; without one
-// it is an item of type OVF that has no files yet.
+// it is an item of type OVF: of an OVA or a descriptor of this machine, or one that has no files yet.
 type LibraryItem struct {
 	Name     string `toml:"name"`
 	Template string `toml:"template"`
+	OVF      string `toml:"ovf"`
 }
 
 // StoragePolicy is a VM storage policy, and the datastores that satisfy it.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 
 from tests.fakes import pictures, requirements
+from tests.fakes.ovf import deployment
 from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.cluster import changes
 from vsphere_ml.cli.views.cluster import plan as view
@@ -182,11 +183,12 @@ def _examples() -> tuple[Change, ...]:
     from vsphere_ml.core.plan import changes as kinds  # noqa: PLC0415
 
     own = tuple(fresh().changes)
-    marks = next(change.marks for change in own if isinstance(change, kinds.CloneVm))
-    target = next(change.target for change in own if isinstance(change, kinds.CloneVm))
+    clone = next(change for change in own if isinstance(change, kinds.CloneVm))
+    marks, target = clone.marks, clone.target
     cluster = ClusterRef("domain-c8")
     return (
         *own,
+        deployment(clone),
         kinds.MarkVm(vm="n", marks=marks),
         kinds.MoveToFolder(vm="n", path="ml", was="train"),
         kinds.MoveToPool(vm="n", pool=PoolRef("resgroup-2"), pool_name="ml", was="Resources"),
