@@ -19,7 +19,7 @@ from vsphere_ml.kubernetes.export.mpi_job import HOST_FILE
 from vsphere_ml.kubernetes.export.node_pools import make_pools
 from vsphere_ml.kubernetes.export.site_values import SiteValues
 from vsphere_ml.kubernetes.job_state import JOB_LABEL, find_problems, is_launcher, is_over
-from vsphere_ml.lab import runtime, server
+from vsphere_ml.lab import mpich, runtime, server
 from vsphere_ml.lab.guests import needs
 from vsphere_ml.lab.kubernetes import control_plane, images
 
@@ -40,7 +40,23 @@ pytestmark = [
 PODS = "/api/v1/namespaces/default/pods"
 DEADLINE_S = 600
 EXAMPLE = Path(__file__).parents[2] / "examples" / "lab" / "cluster.toml"
+VSML = ("-m", "vsphere_ml")
 BENCH = ("--run-in", "kubernetes", "--namespace", "default", "--repeats", "1", "--steps", "4", "--batch", "2")
+# The job as it would be without what vsml adds to it for Open MPI 5.
+BY_THE_OPERATOR_ALONE = """\
+from vsphere_ml.__main__ import main
+from vsphere_ml.flows.kubernetes import launch
+made = launch.make_bench_job
+def make(*given):
+    job = made(*given)
+    (container,) = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"]
+    at = container["command"].index("--hostfile")
+    del container["command"][at : at + 2]
+    container["env"] = [each for each in container["env"] if not each["name"].startswith("PRTE_MCA_")]
+    return job
+launch.make_bench_job = make
+main()
+"""
 WHO = "echo here: $(hostname) $(cat /proc/sys/kernel/random/boot_id) $(nvidia-smi -L | wc -l)"
 
 
@@ -101,7 +117,7 @@ def mpirun(*options: str) -> tuple[str, ...]:
     return ("mpirun", "--allow-run-as-root", "-np", "2", *options, "sh", "-c", WHO)
 
 
-@pytest.mark.parametrize("image", images.NAMES.values())
+@pytest.mark.parametrize("image", [images.NAMES[mpi] for mpi in runtime.OPEN_MPI])
 def test_ranks_run_in_a_pod_of_each_node_and_each_sees_its_gpu(api: ApiServer, image: str) -> None:
     log, lines = run(api, mpi_job("placed", image, mpirun("--hostfile", HOST_FILE)))
     assert len(lines) == 2, log
@@ -158,26 +174,41 @@ def test_nodes_say_what_has_no_device(api: ApiServer) -> None:
         assert each["status"]["nodeInfo"]["bootID"]
 
 
-def bench(plane: control_plane.ControlPlane, folder: Path, image: str) -> tuple[int, dict[str, Any]]:
+def bench(
+    plane: control_plane.ControlPlane, folder: Path, image: str, *more: str, program: tuple[str, str] = VSML
+) -> tuple[int, dict[str, Any]]:
     """Return the command's exit status, and the one record that it left."""
     file = folder / "cluster.toml"
     file.write_text(EXAMPLE.read_text().replace("node-[01-04]", "node-[01-02]"))
-    command = [sys.executable, "-m", "vsphere_ml", "bench", str(file), *BENCH, "--image", image]
+    command = [sys.executable, *program, "bench", str(file), *BENCH, "--image", image, *more]
     env = os.environ | {"KUBECONFIG": str(plane.kubeconfig)}
     done = subprocess.run([*command, "--results", str(folder / "record")], env=env, check=False)
     (record,) = (folder / "record").glob("*.json")
     return done.returncode, json.loads(record.read_text())
 
 
+@pytest.mark.parametrize(("mpi", "version"), [("openmpi-4", "4.1.8"), ("openmpi-5", "5.0.11"), (mpich.FOLDER, "5.0.2")])
 def test_a_benchmark_in_pods_is_proven_and_leaves_nothing(
-    plane: control_plane.ControlPlane, api: ApiServer, tmp_path: Path
+    plane: control_plane.ControlPlane, api: ApiServer, tmp_path: Path, mpi: str, version: str
 ) -> None:
-    status, record = bench(plane, tmp_path, images.NAMES["openmpi-4"])
+    whose = ("--mpi", "mpich") if mpi == mpich.FOLDER else ()
+    status, record = bench(plane, tmp_path, images.NAMES[mpi], *whose)
     assert (status, record["outcome"]) == (0, "complete")
     assert {each["name"]: each["verdict"] for each in record["proofs"]} == dict.fromkeys(
         ("placement", "in_sync", "path"), "yes"
     )
     assert {each["node"] for each in record["placement"]} == {"node-01", "node-02"}
+    assert record["environment"]["versions"]["mpich" if whose else "open_mpi"] == version
+    assert api.call("GET", PODS)[1]["items"] == []
+
+
+def test_placement_proves_that_open_mpi_5_ran_no_rank_on_a_worker_by_the_operator_s_variables_alone(
+    plane: control_plane.ControlPlane, api: ApiServer, tmp_path: Path
+) -> None:
+    status, record = bench(plane, tmp_path, images.NAMES["openmpi-5"], program=("-c", BY_THE_OPERATOR_ALONE))
+    assert {each["name"]: each["verdict"] for each in record["proofs"]}["placement"] == "no"
+    assert [each["node"].rpartition("-")[0] for each in record["placement"]] == [f"{record['run_id']}-launcher"] * 2
+    assert status == 6
     assert api.call("GET", PODS)[1]["items"] == []
 
 

@@ -34,6 +34,7 @@ class BenchPods:
     cluster: str
     workers: int
     slots: int  # ranks of each
+    implementation: str = "OpenMPI"  # of MPI, as the operator calls it
     command: tuple[str, ...]  # of the launcher
     variables: Mapping[str, str] = field(default_factory=dict)
     programs: Mapping[str, str] = field(default_factory=dict)  # texts by file name
@@ -69,7 +70,7 @@ def make_bench_job(pools: Sequence[NodePool], values: SiteValues, pods: BenchPod
     job = make_mpi_job(pools, values, pods.traffic_class)
     spec = job["spec"]
     job["metadata"]["labels"] = _labels(pods)
-    spec["slotsPerWorker"] = pods.slots
+    spec["slotsPerWorker"], spec["mpiImplementation"] = pods.slots, pods.implementation
     spec["runPolicy"]["activeDeadlineSeconds"] = round(pods.limit_s) + GRACE_S
     replicas = spec["mpiReplicaSpecs"]
     replicas["Worker"]["replicas"] = pods.workers

@@ -197,7 +197,7 @@ def over_nccl(spec: BenchSpec, gpus: Sequence[int]) -> BenchSpec:
 def over_mpi(spec: BenchSpec, runtime: Runtime) -> BenchSpec:
     """Return the matrix with MPI's name and version as an option of what goes over MPI: results differ by them."""
     version = ".".join(map(str, runtime.mpi_version))
-    return replace(spec, mpi=version if runtime.mpi == OPEN_MPI or not version else f"{runtime.mpi} {version}")
+    return replace(spec, mpi=version if runtime.mpi == OPEN_MPI else f"{runtime.mpi} {version}".rstrip())
 
 
 def is_same_configuration(one: Configuration, other: Configuration) -> bool:

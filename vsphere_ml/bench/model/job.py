@@ -37,6 +37,7 @@ class Tools:
 
     python: str = "/opt/vsml/runtime/bin/python"
     mpirun: str = ""
+    mpi: str = OPEN_MPI  # of a pod's image; others are asked whose theirs is
     user: str = "root"
     within: RunIn = RunIn.GUEST
     ssh_port: int = 0  # of the container's sshd; 0: it has none

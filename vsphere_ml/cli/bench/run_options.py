@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vsphere_ml.bench.model.engines import ENGINES, Engine
-from vsphere_ml.bench.model.job import MARK, RunIn
+from vsphere_ml.bench.model.job import MARK, MPICH, OPEN_MPI, RunIn
 from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
 from vsphere_ml.bench.model.record import Arithmetic
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.cli.bench.files import pieces
 from vsphere_ml.cli.options import option_group
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.kubernetes.image.variants import MpiName
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +46,11 @@ class ModelName(StrEnum):
     SMALL = "small"
     MOBILENETV2 = "mobilenetv2"
     RESNET50 = "resnet50"
+
+
+class PodMpi(StrEnum):
+    OPENMPI = MpiName.OPENMPI.value
+    MPICH = MpiName.MPICH.value
 
 
 class Gradients(StrEnum):
@@ -281,6 +287,7 @@ class PodOptions:
     container_image: Annotated[
         str | None, typer.Option("--image", metavar="IMAGE", help="Container image with sshd and MPI that pods run.")
     ] = None
+    mpi: Annotated[PodMpi, typer.Option(help="MPI of the image.")] = PodMpi.OPENMPI
     namespace: Annotated[
         str | None, typer.Option(metavar="NAME", help="Namespace of the jobs.", show_default="the cluster's name")
     ] = None
@@ -400,8 +407,10 @@ def launch_settings(given: BenchOptions, spec: ClusterSpec) -> LaunchSettings:
     from vsphere_ml.flows.bench.watch import Enough
 
     train, repeat, more = given.train, given.repeat, given.settings
+    made = launch_settings(spec, given.matrix.within, more.interface, more.limit, tuple(more.rail or ()))
     return replace(
-        launch_settings(spec, given.matrix.within, more.interface, more.limit, tuple(more.rail or ())),
+        made,
+        tools=replace(made.tools, mpi={PodMpi.OPENMPI: OPEN_MPI, PodMpi.MPICH: MPICH}[given.pods.mpi]),
         enough=Enough(half_width=train.half_width / 100, seconds=train.seconds),
         enough_launches=Enough(half_width=repeat.repeats_half_width / 100, seconds=repeat.repeats_seconds),
         least_nodes=train.least_nodes,

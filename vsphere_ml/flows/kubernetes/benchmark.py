@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.launch.matrix import over_mpi
 from vsphere_ml.bench.model.job import Runtime
 from vsphere_ml.bench.model.record import Cluster
 from vsphere_ml.bench.probe.machines import machines
@@ -42,7 +43,8 @@ def bench_in_pods(asked: PodBenchmark) -> Benchmarked:
     recorded = store.read(asked.folder) if any(asked.folder.glob("*.json")) else ()
     resume.check_cluster(recorded, asked.spec.name, lab=asked.spec.vcenter.lab is not None)
     session = _open_session(asked)
-    return make_series(asked, asked.bench_spec, recorded, PodLaunches(session, asked.bench_spec))
+    spec = over_mpi(asked.bench_spec, session.runtime)
+    return make_series(asked, spec, recorded, PodLaunches(session, spec))
 
 
 def _open_session(asked: PodBenchmark) -> PodSession:
@@ -68,6 +70,6 @@ def _open_session(asked: PodBenchmark) -> PodSession:
         values=asked.values,
         cluster=Cluster(name=asked.spec.name, vcenter=site.about, plan_digest=digest(asked.spec)),
         machines=machines(site, find_vms(asked.api.list("Node"), site.vms)),
-        runtime=Runtime(python=tools.python, mpirun=tools.mpirun or "mpirun", within=tools.within),
+        runtime=Runtime(python=tools.python, mpirun=tools.mpirun or "mpirun", mpi=tools.mpi, within=tools.within),
         folder=asked.folder,
     )

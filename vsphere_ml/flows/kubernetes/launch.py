@@ -211,6 +211,7 @@ def _bench_pods(session: PodSession, job: Job, how: Launch) -> BenchPods:
         cluster=session.spec.name,
         workers=len(job.nodes),
         slots=job.slots,
+        implementation=job.runtime.mpi.replace(" ", ""),
         command=(job.runtime.python, f"{PROGRAMS}/by_mpijob.py", *folder, "--", *how.command),
         variables=how.variables,
         programs=texts,
@@ -253,7 +254,7 @@ def _read_pods(context: LaunchContext, pods: JobPods) -> tuple[LaunchContext, Se
     if log.status != 0:
         status = _exit_status(pods.launcher) if log.status is None else log.status
         raise evidence.ended_badly(job, status, log.printed)
-    node_of[LAUNCHER] = str(pods.launcher["spec"].get("nodeName", "launcher"))
+    node_of[LAUNCHER] = str(pods.launcher["metadata"]["name"])  # no node's name: a worker may run beside it
     texts: dict[str, str] = {}
     for host, text in log.ranks.items():
         name = node_of.get(host, host)

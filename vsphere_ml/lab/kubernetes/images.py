@@ -9,14 +9,16 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.lab import runtime
+from vsphere_ml.lab import mpich, runtime
 from vsphere_ml.lab.guests import hub, image
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-NAMES = {mpi: f"vsml-lab/horovod:{mpi}" for mpi in runtime.OPEN_MPI}
+# Each MPI's folder in the runtime, and the environment with the Horovod that was built over it.
+_MPI = {**dict.fromkeys(runtime.OPEN_MPI, "venv"), mpich.FOLDER: mpich.VENV}
+NAMES = {mpi: f"vsml-lab/horovod:{mpi}" for mpi in _MPI}
 _SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # As mpi-operator's own images have it (build/base/Dockerfile, v0.8.2): host keys are nobody's, and the job's key lies
 # in a Secret, whose files belong to somebody else.
@@ -30,7 +32,7 @@ def make_images(home: Path, say: Callable[[str], None]) -> dict[str, dict[str, o
     NotPossible `lab.no-guests`, `lab.no-runtime` or `lab.build-failed` where its parts cannot be made.
     """
     root = image.make_image(image.CLOUD, say) / image.ROOT
-    made = runtime.make_runtime(say)
+    made = mpich.make_mpich(say)
     images: dict[str, dict[str, object]] = {}
     for mpi, name in NAMES.items():
         variables = _variables(mpi)
@@ -46,9 +48,9 @@ def make_images(home: Path, say: Callable[[str], None]) -> dict[str, dict[str, o
 def _variables(mpi: str) -> dict[str, str]:
     at = f"{runtime.IN_GUESTS}/{mpi}"
     return {
-        "PATH": f"{at}/bin:{runtime.IN_GUESTS}/venv/bin:{_SYSTEM}",
+        "PATH": f"{at}/bin:{runtime.IN_GUESTS}/{_MPI[mpi]}/bin:{_SYSTEM}",
         "LD_LIBRARY_PATH": f"{at}/lib",
-        "OPAL_PREFIX": at,
+        **({"OPAL_PREFIX": at} if mpi in runtime.OPEN_MPI else {}),
     }
 
 

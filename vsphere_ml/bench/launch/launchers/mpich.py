@@ -14,13 +14,18 @@ if TYPE_CHECKING:
 
 def _hydra(job: Job) -> tuple[str, ...]:
     """Return how MPICH's Hydra starts the job. It sends the variables over its own connections, not by ssh."""
-    exported = ",".join(sorted({**environment(job), **_variables(job), **job.variables}))
     by_ssh = ("-launcher", "ssh", "-launcher-exec", f"{job.folder}/bin/ssh", "-disable-x")
-    where = ("-f", f"{job.folder}/hosts", "-iface", job.interface, "-bind-to", "none")
-    return (job.runtime.mpirun, *by_ssh, *where, "-np", str(job.ranks), "-genvlist", exported, *job.command)
+    return (job.runtime.mpirun, *by_ssh, *start_by_hydra(job, f"{job.folder}/hosts", ()))
 
 
-def _variables(job: Job) -> dict[str, str]:
+def start_by_hydra(job: Job, hosts: str, of_image: tuple[str, ...]) -> tuple[str, ...]:
+    """Return Hydra's options for the nodes and ranks; `of_image` are variables that ranks get besides, by name."""
+    exported = ",".join(sorted({*of_image, *environment(job), *variables(job), *job.variables}))
+    where = ("-f", hosts, "-iface", job.interface, "-bind-to", "none")
+    return (*where, "-np", str(job.ranks), "-genvlist", exported, *job.command)
+
+
+def variables(job: Job) -> dict[str, str]:
     """Return what MPICH's ranks are told: TCP by UCX, over the chosen interface. Within a node it has its own way."""
     return {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": job.interface}
 
@@ -30,5 +35,5 @@ MPIRUN = Launcher(
     backends=(Backend.MPI, Backend.NCCL),
     mpi=(MPICH,),
     command=_hydra,
-    variables=_variables,
+    variables=variables,
 )

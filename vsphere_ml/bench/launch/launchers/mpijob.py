@@ -1,12 +1,13 @@
-"""Open MPI's mpirun in the launcher of an MPIJob: the operator's host file, the image's `ssh` and variables."""
+"""mpirun in an MPIJob's launcher, Open MPI's or MPICH's: the operator's host file, the image's `ssh` and variables."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.launch.launchers import mpich
 from vsphere_ml.bench.launch.launchers.launcher import Launcher, environment
 from vsphere_ml.bench.launch.launchers.openmpi import UCX
-from vsphere_ml.bench.model.job import OPEN_MPI, RunIn
+from vsphere_ml.bench.model.job import MPICH, OPEN_MPI, RunIn
 from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
 
 if TYPE_CHECKING:
@@ -36,11 +37,23 @@ def variables(job: Job) -> dict[str, str]:
     return interfaces | root
 
 
-MPIRUN = Launcher(
+def _hydra(job: Job) -> tuple[str, ...]:
+    return (job.runtime.mpirun, *mpich.start_by_hydra(job, HOST_FILE, _OF_IMAGE))
+
+
+OVER_OPEN_MPI = Launcher(
     name=LauncherName.MPIRUN,
     backends=(Backend.MPI, Backend.NCCL),
     mpi=(OPEN_MPI,),
     run_in=(RunIn.KUBERNETES,),
     command=_mpirun,
     variables=variables,
+)
+OVER_MPICH = Launcher(
+    name=LauncherName.MPIRUN,
+    backends=(Backend.MPI, Backend.NCCL),
+    mpi=(MPICH,),
+    run_in=(RunIn.KUBERNETES,),
+    command=_hydra,
+    variables=mpich.variables,
 )
