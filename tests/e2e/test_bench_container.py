@@ -106,6 +106,40 @@ def test_every_rank_runs_in_its_nodes_container_and_not_in_the_guest(cluster: Cl
     assert ended.status == 0, ended.out + ended.err
 
 
+# A job of the user's: each rank tells its container, and stays until it may go.
+JOB = "while [ ! -e /tmp/let-go ]; do sleep 0.5; done; readlink /proc/self/ns/mnt >where"
+
+
+def job(cluster: Cluster, *words: str) -> Any:
+    ended = cluster.shell.here("job", *words, "-o", "json")
+    assert ended.status == 0, ended.err
+    return ended.document["data"]
+
+
+def test_a_job_of_the_user_s_runs_in_the_containers_without_its_terminal(cluster: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    run_id = job(
+        cluster, *("run", "--run-in", "container", "--detach", "--folder", str(tmp_path / "mine")), *("--", JOB)
+    )["run_id"]
+    assert [each["state"] for each in job(cluster, "list")["jobs"]] == ["running"]
+    inside = "docker exec vsml-worker touch /tmp/let-go && docker exec vsml-worker readlink /proc/self/ns/mnt"
+    seen = cluster.shell.here("run", "--sudo", "--", inside)
+    assert seen.status == 0, seen.err
+    ended = job(cluster, "logs", "--follow", run_id)
+    assert (ended["state"], ended["status"]) == ("ended", 0)
+    assert {each["name"]: each["verdict"] for each in ended["proofs"]}["placement"] == "yes"
+    job(cluster, "fetch", run_id, "--into", str(tmp_path / "fetched"))
+    for node in ("node-1", "node-2"):
+        assert (tmp_path / "fetched" / node / "work" / "where").read_text().strip() in seen.out
+
+
+def test_a_job_that_is_stopped_leaves_no_process_in_any_container(cluster: Cluster) -> None:
+    run_id = job(cluster, "run", "--run-in", "container", "--detach", "--", "sleep 900")["run_id"]
+    assert set(job(cluster, "stop", run_id, "--delete")["ended"]) == {"node-1", "node-2"}
+    seen = cluster.shell.here("run", "--sudo", "--", f"grep -lzsx VSML_JOB_RUN={run_id} /proc/[0-9]*/environ; :")
+    assert not [line for line in seen.out.splitlines() if line.startswith("/proc")]
+
+
 def test_ctrl_c_leaves_no_process_in_any_container(cluster: Cluster) -> None:
     process = cluster.shell.start(
         *ONCE, "--run-in", "container", "--steps", "100000", "--max-time", "500", "--results", "cut"

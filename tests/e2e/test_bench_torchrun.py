@@ -12,6 +12,7 @@ from vsphere_ml.lab import state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.e2e.conftest import Ended
     from tests.e2e.trained import Cluster
@@ -30,6 +31,24 @@ value = torch.full((4,), float(dist.get_rank() + 1))
 dist.all_reduce(value)
 assert value.tolist() == [3.0] * 4
 print("rank", dist.get_rank(), "of", os.environ["WORLD_SIZE"], "has", value[0].item(), flush=True)
+dist.destroy_process_group()
+"""
+# A training as PyTorch's documents write one for DistributedDataParallel on CPUs.
+DDP = """\
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+dist.init_process_group("gloo")
+torch.manual_seed(dist.get_rank())
+model = DistributedDataParallel(torch.nn.Linear(10, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for epoch in range(20):
+    optimizer.zero_grad()
+    torch.nn.functional.mse_loss(model(torch.randn(16, 10)), torch.randn(16, 1)).backward()
+    optimizer.step()
+if dist.get_rank() == 0:
+    torch.save(model.module.state_dict(), "model.pt")
+print("weights", sum(each.sum().item() for each in model.parameters()), flush=True)
 dist.destroy_process_group()
 """
 FAILS = "import os, sys, time\nif os.environ['RANK'] == '1':\n    sys.exit(7)\ntime.sleep(600)\n"
@@ -76,6 +95,28 @@ def test_a_program_that_knows_nothing_of_vsml_runs_on_both_nodes(cluster: Cluste
     (run,) = trained.runs(bench(cluster, "--script", "mine.py", "--results", "mine", "-o", "json"))
     assert run["outcome"] == "complete"
     assert {each["name"]: each["verdict"] for each in run["proofs"]}["placement"] == "yes"
+
+
+def test_a_job_trains_by_torchrun_on_both_nodes_and_its_model_is_fetched(cluster: Cluster, tmp_path: Path) -> None:
+    shell = cluster.shell
+    (shell.folder / "mine").mkdir()
+    shell.write("mine/ddp.py", DDP)
+    run = shell.here("job", "run", "--launcher", "torchrun", "--folder", "mine", "--", "ddp.py")
+    assert run.status == 0, run.err
+    shown = dict(line.split(" weights ") for line in run.out.splitlines() if " weights " in line)
+    assert set(shown) == {"[0]", "[1]"}
+    assert len(set(shown.values())) == 1
+    ended = shell.here("job", "logs", "-o", "json").document["data"]
+    assert {each["name"]: each["verdict"] for each in ended["proofs"]} == {
+        "placement": "yes",
+        "in_sync": "unknown",
+        "path": "yes",
+    }
+    fetched = shell.here("job", "fetch", "--into", str(tmp_path / "fetched"), "-o", "json").document["data"]
+    assert {node: sorted(names) for node, names in fetched["files"].items()} == {
+        "node-1": ["job.log", "work/model.pt"],
+        "node-2": [],
+    }
 
 
 def test_a_rank_that_fails_ends_the_launch_with_its_status(cluster: Cluster) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import remote_job
-from vsphere_ml.bench.model.job import PATH, USER_MARK
+from vsphere_ml.bench.model.job import PATH, USER_MARK, RunIn
 from vsphere_ml.bench.model.user_job import LOG, RECORD, ROOT, WORK, FoundJob, JobState, encode_record, parse_record
 from vsphere_ml.core.errors import BenchError
 from vsphere_ml.core.units import parse_integer
@@ -41,7 +41,7 @@ SCRIPT = """\
 #!/bin/sh
 cd {folder} || exit 1
 echo $$ >pid.new && mv pid.new pid
-env -i {variables} {command} >{log} 2>&1 </dev/null
+{enter} env -i {variables} {command} >{log} 2>&1 </dev/null
 echo $? >rc.new
 for node in {others}; do
     bin/ssh -o ConnectTimeout={connect} "$node" "env -u {mark} sh {folder}/{sweep}" </dev/null >/dev/null 2>&1 &
@@ -71,7 +71,7 @@ while left=$(find_left) && [ -n "$left" ] && [ $i -le {turns} ]; do
 done
 """
 _START = """\
-setsid {enter} {own} </dev/null >/dev/null 2>&1 &
+setsid runuser -u {user} -- {own} </dev/null >/dev/null 2>&1 &
 i=0
 until [ -s {folder}/pid ] || [ $i -ge {turns} ]; do sleep 0.1; i=$((i + 1)); done
 [ ! -s {folder}/pid ] || echo begun
@@ -139,6 +139,7 @@ def start(shell: Shell, job: Job, how: Launch, record: JobRecord) -> None:
     owner = f"{job.runtime.user}:"
     script = SCRIPT.format(
         folder=job.folder,
+        enter=_enter_command(job),
         variables=shlex.join(f"{name}={value}" for name, value in how.variables.items()),
         command=shlex.join(how.command),
         log=LOG,
@@ -150,8 +151,7 @@ def start(shell: Shell, job: Job, how: Launch, record: JobRecord) -> None:
     shell.write(f"{job.folder}/job.sh", script, mode=0o700, owner=owner)
     shell.write(f"{job.folder}/{RECORD}", encode_record(record) + "\n", owner=owner)
     own = shlex.join(("env", "-i", f"PATH={PATH}", f"{USER_MARK}={job.run_id}", "sh", f"{job.folder}/job.sh"))
-    enter = remote_job.enter_command(job)
-    begin = _START.format(enter=enter, own=own, folder=job.folder, turns=10 * START_S)
+    begin = _START.format(user=shlex.quote(job.runtime.user), own=own, folder=job.folder, turns=10 * START_S)
     answer = shell.run(begin, timeout_s=remote_job.RUN_S)
     if answer.text != "begun":
         raise BenchError(
@@ -161,6 +161,13 @@ def start(shell: Shell, job: Job, how: Launch, record: JobRecord) -> None:
             hint=f"vsml run --sudo --only {shell.name} -- ls -l {job.folder}",
             details=tuple((answer.out + answer.err).splitlines()[:5]),
         )
+
+
+def _enter_command(job: Job) -> str:
+    """Return what brings the command to where ranks run; the script is the guest's, where its number is known."""
+    if job.runtime.within is RunIn.CONTAINER:
+        return f"{remote_job.enter_command(job)} env -C {job.folder}"
+    return ""
 
 
 def find_jobs(shell: Probe) -> tuple[FoundJob, ...]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vsphere_ml.bench.model.job import RunIn
 from vsphere_ml.bench.model.launcher_names import LauncherName
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.cli.commands import Command as PlainCommand
@@ -37,6 +38,13 @@ class JobLauncher(StrEnum):
     NONE = "none"
 
 
+class JobPlace(StrEnum):
+    """Where the ranks run."""
+
+    GUEST = RunIn.GUEST.value
+    CONTAINER = RunIn.CONTAINER.value
+
+
 class FileBeforeCommand(PlainCommand):
     """A command whose cluster file may stand before `--`, and whose own words stand behind it."""
 
@@ -57,6 +65,9 @@ class JobOptions:
     launcher: Annotated[JobLauncher, typer.Option(help="Launcher that starts the ranks; none: the command itself.")] = (
         JobLauncher.NONE
     )
+    within: Annotated[
+        JobPlace, typer.Option("--run-in", "--in", help="Run the ranks in the guests, or in their training containers.")
+    ] = JobPlace.GUEST
     folder: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder to copy to all nodes; the command is started in it.")
     ] = None
@@ -143,11 +154,10 @@ def _pack(folder: Path | None, scratch: Path) -> Path | None:
 
 
 def _request(nodes: OpenNodes, given: JobOptions, words: list[str]) -> JobRequest:
-    from vsphere_ml.bench.model.job import RunIn
     from vsphere_ml.cli.bench.launch_settings import launch_settings
     from vsphere_ml.flows.jobs.start import JobRequest
 
-    settings = launch_settings(nodes.spec, RunIn.GUEST, given.interface, 0.0)
+    settings = launch_settings(nodes.spec, RunIn(given.within), given.interface, 0.0)
     gpus = max(1, min(node.gpu.count for node in nodes.spec.nodes))
     return JobRequest(
         command=tuple(words),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from vsphere_ml.bench.model.job import Job
+    from vsphere_ml.bench.model.job import Job, Runtime
     from vsphere_ml.bench.probe.survey import Surveyed
     from vsphere_ml.core.model.guest import Shell
     from vsphere_ml.core.model.spec import ClusterSpec
@@ -116,15 +116,16 @@ def _prepare(
     settings = JobSettings(
         runtime=runtime,
         program=_program(asked.command, runtime.python),
-        variables={**nccl.common, **_own_variables(record, runtime.python), **asked.variables},
+        variables={**nccl.common, **_own_variables(record, runtime), **asked.variables},
         node_variables=nccl.by_node,
     )
     return record, build_job(record, settings)
 
 
-def _own_variables(record: JobRecord, python: str) -> dict[str, str]:
+def _own_variables(record: JobRecord, runtime: Runtime) -> dict[str, str]:
     """Return what a job gets beside NCCL's settings: the runtime's programs first, and NCCL's lines in a file."""
-    return {"PATH": f"{python.rpartition('/')[0]}:{PATH}", "NCCL_DEBUG_FILE": f"{record.root}/nccl.%h.%p.log"}
+    path = f"{runtime.python.rpartition('/')[0]}:{runtime.variables.get('PATH', PATH)}"
+    return {"PATH": path, "NCCL_DEBUG_FILE": f"{record.root}/nccl.%h.%p.log"}
 
 
 def _program(command: tuple[str, ...], python: str) -> tuple[str, ...]:
