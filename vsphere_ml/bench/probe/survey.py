@@ -126,6 +126,8 @@ def _where_ranks_run(tools: Tools) -> dict[str, str]:
     if tools.within is RunIn.GUEST:
         return asked
     asked |= {"nccl": f'grep -qs {_WITH_NCCL} "$({python} -c {shlex.quote(inside.ASK_HOROVOD)})"/*/mpi_lib*.so'}
+    if tools.within is RunIn.KUBERNETES:  # where pods are asked themselves
+        return asked
     return {name: container.command_in_container(command) for name, command in asked.items()} | inside.probes(
         tools.ssh_port
     )

@@ -206,4 +206,5 @@ def test_all_that_ranks_need_is_asked_inside_the_container() -> None:
     asked = survey.probes(INSIDE)
     for name in ("python", "packages", "mpirun", "mpi", "nccl_tests"):
         assert shlex.split(asked[name])[:5] == ["docker", "exec", "vsml-worker", "sh", "-c"]
-    assert not any(command.startswith("docker") for command in survey.probes(Tools()).values())
+    for asked_there in (Tools(), Tools(python="python3", within=RunIn.KUBERNETES)):
+        assert not any(command.startswith("docker") for command in survey.probes(asked_there).values())
