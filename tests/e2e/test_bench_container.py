@@ -111,7 +111,7 @@ JOB = "while [ ! -e /tmp/let-go ]; do sleep 0.5; done; readlink /proc/self/ns/mn
 
 
 def job(cluster: Cluster, *words: str) -> Any:
-    ended = cluster.shell.here("job", *words, "-o", "json")
+    ended = cluster.shell.here("job", words[0], "-o", "json", *words[1:])
     assert ended.status == 0, ended.err
     return ended.document["data"]
 

@@ -208,7 +208,7 @@ def test_placement_proves_that_open_mpi_5_ran_no_rank_on_a_worker_by_the_operato
     status, record = bench(plane, tmp_path, images.NAMES["openmpi-5"], program=("-c", BY_THE_OPERATOR_ALONE))
     assert {each["name"]: each["verdict"] for each in record["proofs"]}["placement"] == "no"
     assert [each["node"].rpartition("-")[0] for each in record["placement"]] == [f"{record['run_id']}-launcher"] * 2
-    assert status == 6
+    assert status == 8
     assert api.call("GET", PODS)[1]["items"] == []
 
 

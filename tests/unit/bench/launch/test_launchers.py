@@ -92,6 +92,14 @@ def test_hydra_is_told_the_nodes_the_interface_and_which_variables_ranks_get() -
     assert not any(name.startswith(("OMPI_", "PRTE_")) for name in made.variables)
 
 
+def test_hydra_in_pods_reads_the_operators_host_file_and_hands_on_what_the_image_sets() -> None:
+    runtime = replace(HYDRA, within=RunIn.KUBERNETES, mpirun="mpirun")
+    words = launch(job(launcher="mpirun", backend="mpi", runtime=runtime)).command
+    assert words[:7] == ("mpirun", "-f", "/etc/mpi/hostfile", "-iface", "eth0", "-bind-to", "none")
+    names = words[words.index("-genvlist") + 1].split(",")
+    assert {"PATH", "LD_LIBRARY_PATH", "UCX_TLS", "UCX_NET_DEVICES", "VSML_BENCH_RUN"} <= set(names)
+
+
 def test_horovodrun_does_not_start_mpich(golden: Golden) -> None:
     with pytest.raises(NotPossible) as refused:
         launch(job(backend="mpi", runtime=HYDRA))
