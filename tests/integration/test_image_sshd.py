@@ -39,12 +39,13 @@ kill $!
 
 
 def make_keys(folder: Path, mode: int) -> None:
-    """Lay down a Secret's volume: its files are links into a folder beside them, and root's."""
+    """Lay down a Secret's volume: a folder with the mode of /tmp, and links to root's files in it."""
     data = folder / "..2026_11_28"
     data.mkdir(parents=True)
     key = data / "id_rsa"
     subprocess.run(["ssh-keygen", "-q", "-t", "ecdsa", "-b", "521", "-N", "", "-f", str(key)], check=True)
     (data / "authorized_keys").write_text((data / "id_rsa.pub").read_text())
+    folder.chmod(0o1777)
     (folder / "..data").symlink_to(data.name)
     for name in ("id_rsa", "id_rsa.pub", "authorized_keys"):
         (data / name).chmod(mode)

@@ -71,7 +71,7 @@ def make_client_config(variant: SshdVariant) -> str:
 
 
 def make_server_config(variant: SshdVariant) -> str:
-    """Return sshd's settings; the files of a Secret are links, and belong to somebody else."""
+    """Return sshd's settings; a Secret's folder looks as if anybody could write into it."""
     own = () if variant.is_root else (f"PidFile {variant.home}/sshd.pid",)
     lines = (f"Port {variant.port}", f"HostKey {variant.keys}/id_rsa", "StrictModes no", *own)
     return "\n".join((MADE_BY, *lines, ""))

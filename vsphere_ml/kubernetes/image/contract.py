@@ -127,7 +127,7 @@ def _host_key(image: CheckedImage) -> Iterator[Violation]:
 
 def _strict_modes(image: CheckedImage) -> Iterator[Violation]:
     if image.first_of("strictmodes", "yes").lower() != "no":
-        message = "StrictModes is on: the files of a Secret belong to somebody else, so sshd would not take its keys"
+        message = "StrictModes is on: anybody may write into the folder of a Secret, so sshd would not take its keys"
         yield Violation((image.variant.sshd_config,), message, "StrictModes no")
 
 
