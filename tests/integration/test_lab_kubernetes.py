@@ -5,7 +5,9 @@ The control plane and the MPI operator are other people's, unmodified; there are
 
 from __future__ import annotations
 
+import socket
 import stat
+import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +18,14 @@ from tests.integration.api_server import PLURALS, ApiServer, path_of
 from tests.unit.kubernetes.export.exports import GPUS_ALONE, WITH_NICS, exported
 from tests.unit.kubernetes.test_lint import BROKEN, JOB, changed
 from tests.waiting import until
+from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.kubernetes import trap_rules
+from vsphere_ml.lab import build, toolchain
 from vsphere_ml.lab.kubernetes import control_plane
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.timeout(3600)]
 TRAPS = {rule.id for rule in trap_rules.RULES}
@@ -29,6 +34,7 @@ REFUSED, EVENT, TAKEN = "by the API server", "by the operator", "taken"
 LEFT_ALONE = "spec.runPolicy.managedBy"
 SILENCE_S = 5
 CASES = [*enumerate(BROKEN)]
+MODULES = [control_plane.KUBERNETES.module, control_plane.NODES.module]
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +86,21 @@ def test_the_control_plane_is_of_its_release_and_its_kubeconfig_is_its_owners(
     assert control_plane.start() == plane
 
 
+def test_a_second_one_is_refused_since_the_operator_s_port_is_fixed(plane: control_plane.ControlPlane) -> None:
+    until(_is_port_taken, "the operator does not listen", 60)
+    try:
+        with pytest.raises(NotPossible) as raised:
+            control_plane.start("second")
+    finally:
+        control_plane.stop("second")
+    assert (raised.value.code, raised.value.target) == ("lab.start-failed", "port 8080")
+
+
+def _is_port_taken() -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", control_plane.OPERATOR_PORT)) == 0
+
+
 def test_a_job_in_which_lint_finds_nothing_is_taken(api: ApiServer) -> None:
     assert outcome(api, named(JOB, "right")) == TAKEN
 
@@ -111,6 +132,14 @@ def test_what_an_export_writes_is_taken_and_applied_again_changes_nothing(api: A
     assert [status for status, _ in first if status not in {200, 201}] == []
     again = [api.apply(each) for each in served]
     assert [written(each) for _, each in again] == [written(each) for _, each in first]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda at: at.name)
+def test_go_vet_finds_nothing_in_the_lab_s_programs(plane: control_plane.ControlPlane, module: Path) -> None:
+    """Here, and not beside each change: without what was built for these tests it takes minutes."""
+    go = toolchain.find(build.to_stderr, module)
+    command = [str(go), "vet", "./..."]
+    subprocess.run(command, cwd=module, env=toolchain.environment(go), check=True)
 
 
 def written(answer: dict[str, Any]) -> tuple[Any, Any]:

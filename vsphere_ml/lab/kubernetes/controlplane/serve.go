@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -27,7 +28,7 @@ import (
 
 const (
 	startDeadline = 240 * time.Second
-	operatorPause = 2 * time.Second
+	restartPause  = 2 * time.Second
 	loopback      = "127.0.0.1"
 	// The operator runs with what its own manifests allow its service account, and no more.
 	operatorGroup = "kubeflow.org/v2beta1"
@@ -46,6 +47,7 @@ type plane struct {
 	users                     map[string]*user
 	ended                     chan error
 	running                   []*exec.Cmd
+	serving                   atomic.Bool // the API server has answered
 }
 
 // Ready is what stands in ready.json once everything answers.
@@ -138,20 +140,49 @@ func (p *plane) writeUsers() error {
 
 // run starts a part of this program, or another one, with a log of its own; it dies with this process.
 func (p *plane) run(name, program string, arguments ...string) error {
-	log, err := os.OpenFile(p.path(name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, clientPrivate)
+	log, err := p.log(name)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	command := exec.Command(program, arguments...)
-	command.Stdout, command.Stderr, command.Dir = log, log, p.folder
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	command := p.command(log, program, arguments)
 	if err := command.Start(); err != nil {
 		return err
 	}
 	p.running = append(p.running, command)
 	go func() { p.ended <- fmt.Errorf("%s ended: %w; see %s", name, errOf(command.Wait()), log.Name()) }()
 	return nil
+}
+
+// keep starts a part again whenever it ends, as a kubelet would; before the API server has answered, its end is the end.
+func (p *plane) keep(name, program string, arguments ...string) error {
+	log, err := p.log(name)
+	if err != nil {
+		return err
+	}
+	go func() {
+		runtime.LockOSThread() // as in serve: its children end with this thread
+		for ; ; time.Sleep(restartPause) {
+			err := p.command(log, program, arguments).Run()
+			if !p.serving.Load() {
+				p.ended <- fmt.Errorf("%s ended: %w; see %s", name, errOf(err), log.Name())
+				return
+			}
+			fmt.Fprintf(os.Stderr, "%s ended and is started again: %v\n", name, err)
+		}
+	}()
+	return nil
+}
+
+func (p *plane) log(name string) (*os.File, error) {
+	return os.OpenFile(p.path(name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, clientPrivate)
+}
+
+func (p *plane) command(log *os.File, program string, arguments []string) *exec.Cmd {
+	command := exec.Command(program, arguments...)
+	command.Stdout, command.Stderr, command.Dir = log, log, p.folder
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return command
 }
 
 func errOf(err error) error {
@@ -187,7 +218,7 @@ func (p *plane) startServer() error {
 		}
 		p.port = port
 	}
-	return p.run("kube-apiserver", p.program, "kube-apiserver",
+	return p.keep("kube-apiserver", p.program, "kube-apiserver",
 		"--etcd-servers", "unix://client:1", "--bind-address", loopback, "--secure-port", fmt.Sprint(p.port),
 		"--cert-dir", "certificates", "--token-auth-file", "tokens.csv", "--authorization-mode", "RBAC",
 		"--service-account-issuer", "https://kubernetes.default.svc", "--service-cluster-ip-range", serviceRange,
@@ -208,6 +239,7 @@ func (p *plane) awaitReady(ctx context.Context) error {
 		case <-time.After(200 * time.Millisecond):
 		}
 		if p.isReady() {
+			p.serving.Store(true)
 			return nil
 		}
 	}
@@ -258,36 +290,20 @@ func (p *plane) writeKubeconfigs() error {
 }
 
 func (p *plane) startControllers() error {
-	return p.run("kube-controller-manager", p.program, "kube-controller-manager",
+	return p.keep("kube-controller-manager", p.program, "kube-controller-manager",
 		"--kubeconfig", "controller-manager", "--secure-port", "0", "--leader-elect=false",
 		"--root-ca-file", "certificates/apiserver.crt",
 		"--service-account-private-key-file", "service-account.key")
 }
 
 func (p *plane) startScheduler() error {
-	return p.run("kube-scheduler", p.program, "kube-scheduler",
+	return p.keep("kube-scheduler", p.program, "kube-scheduler",
 		"--kubeconfig", "scheduler", "--secure-port", "0", "--leader-elect=false")
 }
 
-// startOperator starts the operator, and again whenever it ends, as a Deployment would: it ends by itself when the API
-// server was too slow for its lease.
+// startOperator: it ends by itself when the API server was too slow for its lease.
 func (p *plane) startOperator() error {
-	log, err := os.OpenFile(p.path("mpi-operator.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, clientPrivate)
-	if err != nil {
-		return err
-	}
-	go func() {
-		runtime.LockOSThread() // as in serve: its children end with this thread
-		for ; ; time.Sleep(operatorPause) {
-			command := exec.Command(p.operator, "-kubeConfig", p.path("operator"), "-alsologtostderr")
-			command.Stdout, command.Stderr, command.Dir = log, log, p.folder
-			command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-			if err := command.Run(); err != nil {
-				fmt.Fprintf(os.Stderr, "mpi-operator ended and is started again: %v\n", err)
-			}
-		}
-	}()
-	return nil
+	return p.keep("mpi-operator", p.operator, "-kubeConfig", p.path("operator"), "-alsologtostderr")
 }
 
 func (p *plane) writeReady(ctx context.Context) error {
