@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -169,3 +170,9 @@ def test_the_glossary_of_the_repository_is_what_the_words_are_read_from() -> Non
     dialect = house.read_dialect((ROOT / house.GLOSSARY).read_text())
     assert {"room", "wish", "told"} <= dialect.in_messages
     assert "whole" in dialect.in_names - dialect.in_messages
+
+
+def test_comments_and_docstrings_use_no_word_that_is_dialect_alone() -> None:
+    words = re.compile(r"\b(wish(es|ed)?|crowds?|gone on with)\b", re.IGNORECASE)
+    files = sorted((ROOT / "vsphere_ml").rglob("*.py"))
+    assert not [f"{file}: {found[0]}" for file in files if (found := words.search(file.read_text("utf-8")))]

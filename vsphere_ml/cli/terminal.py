@@ -33,7 +33,7 @@ class Answer:
 class _Tolerant(io.TextIOBase):
     """A stream whose reader may leave: what is written then is dropped, and the command goes on to its end.
 
-    So it does when the stream cannot be written for another reason, a full disk such as; `lost` keeps that.
+    So it does when the stream cannot be written for another reason, for example a full disk; `lost` keeps that.
     """
 
     def __init__(self, stream: TextIO) -> None:

@@ -1,4 +1,4 @@
-"""Which launches a wish comes to, in a fixed order: the smallest first, so that what is wrong shows early."""
+"""Which launches a spec comes to, in a fixed order: the smallest first, so that what is wrong shows early."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _precisions(spec: BenchSpec, workload: Workload) -> tuple[Arithmetic, ...]:
 
 
 def check_spec(spec: BenchSpec) -> None:
-    """Raise ConfigError `usage` when the wish comes to no launch, or to more step times than a record is read with.
+    """Raise ConfigError `usage` when the spec comes to no launch, or to more step times than a record is read with.
 
     What is measured between nodes needs two of them.
     """

@@ -117,7 +117,7 @@ while [ $i -lt $((2 * {grace})) ] && any; do sleep 0.5; i=$((i + 1)); done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StaleProcess:
+class _StaleProcess:
     """A process of a distributed job. `run_id` is empty when no benchmark started it."""
 
     pid: int
@@ -144,18 +144,18 @@ class JobProgress:
     gone: bool = False  # its script ended and left no status, or its folder is gone
 
 
-def find_stale_processes(shell: Probe) -> tuple[StaleProcess, ...]:
+def find_stale_processes(shell: Probe) -> tuple[_StaleProcess, ...]:
     """Return the processes of distributed jobs in the guest."""
     lines = shell.ask({"marked": _MARKED})["marked"].out.splitlines()
     rows = (line.split("\t", 3) for line in lines)
     return tuple(
-        StaleProcess(pid=int(row[0]), run_id=row[1], job_id=row[2], command=row[3])
+        _StaleProcess(pid=int(row[0]), run_id=row[1], job_id=row[2], command=row[3])
         for row in rows
         if len(row) == 4  # noqa: PLR2004
     )
 
 
-def stop_processes(shell: Shell) -> tuple[StaleProcess, ...]:
+def stop_processes(shell: Shell) -> tuple[_StaleProcess, ...]:
     """End every process that carries a run's mark, and return those that were there.
 
     BenchError `bench.stale-processes` when some go on.
@@ -164,11 +164,11 @@ def stop_processes(shell: Shell) -> tuple[StaleProcess, ...]:
 
 
 def end_processes(
-    shell: Shell, is_meant: Callable[[StaleProcess], bool], grace_s: int = GRACE_S
-) -> tuple[StaleProcess, ...]:
+    shell: Shell, is_meant: Callable[[_StaleProcess], bool], grace_s: int = GRACE_S
+) -> tuple[_StaleProcess, ...]:
     """End the processes that are meant, after so many seconds by force, and return those that were there."""
 
-    def find() -> tuple[StaleProcess, ...]:
+    def find() -> tuple[_StaleProcess, ...]:
         return tuple(each for each in find_stale_processes(shell) if is_meant(each))
 
     there = left = find()
@@ -190,11 +190,11 @@ def end_processes(
     )
 
 
-def _pids(processes: Sequence[StaleProcess]) -> str:
+def _pids(processes: Sequence[_StaleProcess]) -> str:
     return " ".join(str(each.pid) for each in processes)
 
 
-def foreign_ranks_error(node: str, processes: Sequence[StaleProcess]) -> BenchError:
+def foreign_ranks_error(node: str, processes: Sequence[_StaleProcess]) -> BenchError:
     """Return the error for ranks in a guest that no benchmark started: vsml does not end them, and cannot measure."""
     jobs = sorted({each.job_id for each in processes} - {""})
     whose = (

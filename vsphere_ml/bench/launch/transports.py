@@ -20,7 +20,7 @@ _WITHOUT_GPUS = "--launcher mpirun --backend mpi goes from host memory by UCX, w
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TransportSettings:
+class _TransportSettings:
     """NCCL's or UCX's variables: those of all ranks, and by node those in which nodes differ."""
 
     common: Mapping[str, str]
@@ -30,7 +30,7 @@ class TransportSettings:
 
 def transport_settings(
     asked: Configuration, interface: str, surveyed: Sequence[Surveyed], traffic_class: int | None = None
-) -> TransportSettings:
+) -> _TransportSettings:
     """Return the settings of what carries the collectives; `traffic_class` is what RDMA packets are to be marked with.
 
     RDMA from host memory needs no GPU where MPI carries it. NotPossible `bench.no-rdma` when RDMA is asked for where
@@ -49,7 +49,7 @@ def _reduces_on_gpus(each: Surveyed) -> bool:
 
 def ucx_settings(
     transport: Transport, surveyed: Sequence[Surveyed], traffic_class: int | None = None
-) -> TransportSettings:
+) -> _TransportSettings:
     """Return UCX's settings for RDMA from host memory; NotPossible `bench.no-rdma` when a node has no such port.
 
     At the level `info` UCX logs what each endpoint goes by.
@@ -62,7 +62,7 @@ def ucx_settings(
 
 def nccl_settings(
     transport: Transport, interface: str, surveyed: Sequence[Surveyed], traffic_class: int | None = None
-) -> TransportSettings:
+) -> _TransportSettings:
     """Return NCCL's settings; `traffic_class` is what RDMA packets are to be marked with.
 
     NotPossible `bench.no-rdma` when RDMA is asked for where it cannot be. Without a GPU NCCL is not used and reads none
@@ -70,7 +70,7 @@ def nccl_settings(
     """
     log = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET,P2P,SHM", "NCCL_SOCKET_IFNAME": f"={interface}"}
     if not transport.spec.rdma:
-        return TransportSettings(common=log | dict(transport.spec.nccl))
+        return _TransportSettings(common=log | dict(transport.spec.nccl))
     without = [each.node for each in surveyed if not each.gpus]
     if without:
         raise NotPossible(
@@ -84,10 +84,10 @@ def nccl_settings(
     return _split(log | _traffic_class(traffic_class) | dict(transport.spec.nccl), ports)
 
 
-def _split(common: Mapping[str, str], ports: Mapping[str, Mapping[str, str]]) -> TransportSettings:
+def _split(common: Mapping[str, str], ports: Mapping[str, Mapping[str, str]]) -> _TransportSettings:
     """Return settings with what all nodes have in common apart from what they differ in."""
     alike = _in_all(ports.values())
-    return TransportSettings(
+    return _TransportSettings(
         common={**common, **alike},
         by_node={node: rest for node, each in ports.items() if (rest := dict(each.items() - alike.items()))},
     )

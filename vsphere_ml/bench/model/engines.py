@@ -27,7 +27,7 @@ class Needs(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EngineSpec:
+class _EngineSpec:
     """An engine; its module has what `workloads/train.py` asks of one."""
 
     engine: Engine
@@ -43,7 +43,7 @@ class EngineSpec:
 ENGINES = {
     each.engine: each
     for each in (
-        EngineSpec(
+        _EngineSpec(
             engine=Engine.TENSORFLOW,
             module="tensorflow_horovod",
             needs=Needs.HOROVOD,
@@ -51,14 +51,14 @@ ENGINES = {
             has_mixed_precision=True,
             has_xla=True,
         ),
-        EngineSpec(
+        _EngineSpec(
             engine=Engine.PYTORCH,
             module="pytorch_ddp",
             needs=Needs.PYTORCH,
             launchers=(LauncherName.TORCHRUN, LauncherName.SSH),
             takes_backend=True,
         ),
-        EngineSpec(
+        _EngineSpec(
             engine=Engine.JAX,
             module="jax_spmd",
             needs=Needs.JAX,

@@ -83,7 +83,7 @@ class Cluster:
 
     name: str
     vcenter: str = ""  # its name, version and build
-    plan_digest: str = ""  # of the wish in the cluster file, as `vsml plan --save` has it
+    plan_digest: str = ""  # of the spec in the cluster file, as `vsml plan --save` has it
     playbook_digests: Mapping[str, str] = field(default_factory=dict)  # SHA-256 by name
     vm_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by node, as vCenter told them
 

@@ -22,7 +22,7 @@ JUMBO = 9000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class _Frame:
     """A full packet of a transport."""
 
     payload_bytes: int
@@ -34,21 +34,21 @@ class Frame:
         return self.payload_bytes / self.frame_bytes
 
 
-def frame(transport: Transport, mtu_bytes: int) -> Frame:
+def frame(transport: Transport, mtu_bytes: int) -> _Frame:
     """Return the packet that this transport fills on Ethernet of this MTU."""
     if transport.spec.rdma:
         return rdma_frame(rdma_mtu(mtu_bytes))
-    return Frame(payload_bytes=mtu_bytes - TCP_IP, frame_bytes=mtu_bytes + ETHERNET + GAP)
+    return _Frame(payload_bytes=mtu_bytes - TCP_IP, frame_bytes=mtu_bytes + ETHERNET + GAP)
 
 
-def rdma_frame(payload_bytes: int) -> Frame:
+def rdma_frame(payload_bytes: int) -> _Frame:
     """Return a full RoCEv2 packet of this RDMA MTU."""
-    return Frame(payload_bytes=payload_bytes, frame_bytes=payload_bytes + ROCE + GAP)
+    return _Frame(payload_bytes=payload_bytes, frame_bytes=payload_bytes + ROCE + GAP)
 
 
-def infiniband_frame(payload_bytes: int) -> Frame:
+def infiniband_frame(payload_bytes: int) -> _Frame:
     """Return a full packet of InfiniBand's own of this MTU; its line rate is that of data, after the encoding."""
-    return Frame(payload_bytes=payload_bytes, frame_bytes=payload_bytes + INFINIBAND)
+    return _Frame(payload_bytes=payload_bytes, frame_bytes=payload_bytes + INFINIBAND)
 
 
 def rdma_mtu(mtu_bytes: int) -> int:

@@ -47,7 +47,7 @@ class TrainingModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunTime:
+class _RunTime:
     """How long a training run of so many samples takes, in hours."""
 
     steps: int
@@ -67,7 +67,7 @@ class Exchange:
     ceiling: float | None
     hours: float | None  # of all iterations, flat ring, nothing hidden
     turning_batch: float | None  # per rank
-    run_time: RunTime | None = None
+    run_time: _RunTime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,13 +122,13 @@ def _exchange(job: TrainingModel, model: LinkModel, size: int, nodes: int) -> Ex
     )
 
 
-def _run_time(job: TrainingModel, shape: LaunchShape, floor: float, ceiling: float) -> RunTime | None:
+def _run_time(job: TrainingModel, shape: LaunchShape, floor: float, ceiling: float) -> _RunTime | None:
     """Return the time of all steps; None where samples, batch or the time of a step are not known."""
     if job.samples is None or job.batch is None or job.base_step_s is None:
         return None
     steps = math.ceil(job.samples / (shape.ranks * job.batch))
     hours = steps * job.base_step_s / 3600
-    return RunTime(steps=steps, at_floor=hours / floor, at_ceiling=hours / ceiling)
+    return _RunTime(steps=steps, at_floor=hours / floor, at_ceiling=hours / ceiling)
 
 
 def jumbo_gain(transport: Transport, mtu_bytes: int) -> float | None:

@@ -26,7 +26,7 @@ TERA = 1e12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GpuPeak:
+class _GpuPeak:
     """FLOP/s of one GPU by its data sheet, dense; mixed is 16-bit on tensor cores."""
 
     name: str
@@ -34,9 +34,9 @@ class GpuPeak:
     flops: Mapping[TrainingMath, float]
 
 
-def _gpu(name: str, memory: str, fp32: float, mixed: float) -> GpuPeak:
+def _gpu(name: str, memory: str, fp32: float, mixed: float) -> _GpuPeak:
     flops = {TrainingMath.FP32: fp32 * TERA, TrainingMath.MIXED: mixed * TERA}
-    return GpuPeak(name=name, memory=PATHS[memory], flops=flops)
+    return _GpuPeak(name=name, memory=PATHS[memory], flops=flops)
 
 
 # NVIDIA's data sheets of V100 SXM2, A100 and H100 SXM. The last has 1,979 TFLOP/s with sparsity, twice the dense.
@@ -51,7 +51,7 @@ GPUS = {each.name: each for each in _ROWS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoofPoint:
+class _RoofPoint:
     """One number of nodes: FLOP of a rank's step for each byte that it sends, and what that leaves of the peak."""
 
     nodes: int
@@ -68,7 +68,7 @@ class Roofline:
     peak: float
     memory_bytes_per_s: float
     network_bytes_per_s: float
-    points: tuple[RoofPoint, ...]
+    points: tuple[_RoofPoint, ...]
 
     @property
     def memory_ridge(self) -> float:
@@ -116,5 +116,5 @@ def find_roofline(gpu: str, math: TrainingMath, made: Prediction) -> Roofline:
     )
 
 
-def _point(nodes: int, intensity: float, peak: float, network: float) -> RoofPoint:
-    return RoofPoint(nodes=nodes, intensity=intensity, attained=min(peak, intensity * network))
+def _point(nodes: int, intensity: float, peak: float, network: float) -> _RoofPoint:
+    return _RoofPoint(nodes=nodes, intensity=intensity, attained=min(peak, intensity * network))

@@ -1,4 +1,4 @@
-"""Whether a record can be gone on with: only launches that were made under the same conditions stand side by side."""
+"""Whether a record can be resumed: only launches that were made under the same conditions stand side by side."""
 
 from __future__ import annotations
 

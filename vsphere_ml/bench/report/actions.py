@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 MOST = 3
-# By a remark's code: what shows more of it, or mends it.
+# By a remark's code: what shows more of it, or corrects it.
 COMMANDS = {
     "bench.out-of-sync": "vsml bench check SCRIPT",
     "bench.wrong-placement": "vsml verify",

@@ -38,14 +38,14 @@ MOST_LEFT = 420  # pixels for the rows' titles
 
 
 @dataclass(frozen=True, slots=True)
-class Plot:
+class _Plot:
     """One drawing as SVG, and what it shows."""
 
     caption: str
     svg: str
 
 
-def plots(seen: Study, width: int = WIDTH) -> tuple[Plot, ...]:
+def plots(seen: Study, width: int = WIDTH) -> tuple[_Plot, ...]:
     """Return each plot that the record has figures for, drawn so many pixels wide."""
     drawn = [scaling(group, seen.titles, width) for group in _families(seen)]
     sweeps = [each for each in seen.sweeps if each.configuration.ranks > 1]
@@ -66,7 +66,7 @@ def _families(seen: Study) -> Iterator[list[Scaling]]:
     yield from (group for group in groups.values() if len({each.point.configuration.nodes for each in group}) > 1)
 
 
-def scaling(group: Sequence[Scaling], titles: Titles, width: int = WIDTH) -> Plot:
+def scaling(group: Sequence[Scaling], titles: Titles, width: int = WIDTH) -> _Plot:
     """Return efficiency over nodes, the bracket shaded behind it."""
     asked = group[0].point.configuration
     of = ", ".join([f"{asked.workload} {asked.model}".rstrip(), *titles.telling(asked)])
@@ -84,7 +84,7 @@ def scaling(group: Sequence[Scaling], titles: Titles, width: int = WIDTH) -> Plo
     band = [("bounds", "what the link allows")] if bracketed else []
     colours = dict.fromkeys(each.point.configuration.transport for each in measured)
     canvas.legend([*band, *((f"c{at % COLOURS}", f"{each}, with 95 % interval") for at, each in enumerate(colours))])
-    return Plot(canvas.title, canvas.svg())
+    return _Plot(canvas.title, canvas.svg())
 
 
 def _nodes(nodes: Sequence[int], end: int) -> Axis:
@@ -136,7 +136,7 @@ def _efficiency(each: Scaling) -> float:
     return each.efficiency.value if each.efficiency is not None else 0.0
 
 
-def bandwidth(sweeps: Sequence[Sweep], titles: Titles, width: int = WIDTH) -> Plot:
+def bandwidth(sweeps: Sequence[Sweep], titles: Titles, width: int = WIDTH) -> _Plot:
     """Return bus bandwidth over message sizes, the link's as a line across."""
     canvas = Canvas(title="All-reduce bus bandwidth", width=width)
     sizes = [float(size.size_bytes) for sweep in sweeps for size in sweep.sizes]
@@ -152,7 +152,7 @@ def bandwidth(sweeps: Sequence[Sweep], titles: Titles, width: int = WIDTH) -> Pl
     for number, sweep in enumerate(sweeps):
         _sweep(canvas, x, y, sweep, f"c{number % COLOURS}")
     canvas.legend([(f"c{at % COLOURS}", _sweep_title(sweep, titles)) for at, sweep in enumerate(sweeps[:COLOURS])])
-    return Plot(canvas.title, canvas.svg())
+    return _Plot(canvas.title, canvas.svg())
 
 
 def _sweep(canvas: Canvas, x: Axis, y: Axis, sweep: Sweep, style: str) -> None:
@@ -173,7 +173,7 @@ def _gigabytes(largest: float) -> Callable[[float], str]:
     return lambda value: f"{figures.number(value / unit)} {name}"
 
 
-def step_times(points: Sequence[Point], width: int = WIDTH) -> Plot:
+def step_times(points: Sequence[Point], width: int = WIDTH) -> _Plot:
     """Return a row a configuration: every step of every launch, the middle half as a box, the median as a bar."""
     shown = points[:MOST_ROWS]
     context = width > MANY  # titles stand left of their rows, or above them
@@ -190,7 +190,7 @@ def step_times(points: Sequence[Point], width: int = WIDTH) -> Plot:
         middle = TOP + row_height * (row + 1) - ROW / 2
         _row_title(canvas, point.title, left, middle, context=context)
         _spread(canvas, x, middle, times)
-    return Plot(canvas.title, canvas.svg())
+    return _Plot(canvas.title, canvas.svg())
 
 
 def _row_title(canvas: Canvas, title: str, left: int, middle: float, *, context: bool) -> None:

@@ -28,7 +28,7 @@ _LAB = "lab: guests share one machine and have no GPU; nothing here tells how NC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MissingCells:
+class _MissingCells:
     """Cells without a figure, for one cause."""
 
     state: CellState
@@ -51,14 +51,14 @@ def tables(made: SideBySide) -> tuple[ReportTable, ...]:
     return tuple(_table(made, titles, kinds[at], rows) for at, rows in groups.items())
 
 
-def list_missing(made: SideBySide) -> tuple[MissingCells, ...]:
+def list_missing(made: SideBySide) -> tuple[_MissingCells, ...]:
     """Return what has no figure, each cause once."""
     causes: dict[tuple[CellState, str, str, str], list[Cell]] = {}
     for cell in made.cells:
         if cell.state is not CellState.MEASURED:
             causes.setdefault((cell.state, cell.code, cell.why, cell.hint), []).append(cell)
     return tuple(
-        MissingCells(state=state, cells=tuple(map(_name, cells)), code=code, why=why, hint=hint)
+        _MissingCells(state=state, cells=tuple(map(_name, cells)), code=code, why=why, hint=hint)
         for (state, code, why, hint), cells in causes.items()
     )
 
@@ -76,7 +76,7 @@ def legend(made: SideBySide) -> str:
     )
 
 
-def describe(each: MissingCells) -> str:
+def describe(each: _MissingCells) -> str:
     """Return in a sentence what is missing, and why."""
     where = "; ".join(each.cells)
     return f"{where}: {': '.join(filter(None, [each.code, each.why])) or 'not measured yet'}"
@@ -99,7 +99,7 @@ def page(made: SideBySide) -> str:
     return document(title, "\n".join(body))
 
 
-def _hint(each: MissingCells) -> str:
+def _hint(each: _MissingCells) -> str:
     return f"<br><small>{escape(each.hint)}</small>" if each.hint else ""
 
 

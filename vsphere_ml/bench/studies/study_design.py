@@ -21,7 +21,7 @@ STACK = "STACK"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyAxis:
+class _StudyAxis:
     """What the columns of a study differ in; the first of `values` is what the others are compared with."""
 
     title: str
@@ -45,8 +45,8 @@ class Factor:
     change: Mapping[str, str]  # by level, what brings the nodes to it; {file} is the cluster file
 
     @property
-    def axis(self) -> StudyAxis:
-        return StudyAxis(
+    def axis(self) -> _StudyAxis:
+        return _StudyAxis(
             title=self.title,
             values=self.levels,
             read=lambda asked: asked.options.get(self.option, ""),
@@ -76,7 +76,7 @@ class StudyDesign:
     caveats: tuple[str, ...] = ()  # what its figures do not say
 
     @property
-    def axis(self) -> StudyAxis:
+    def axis(self) -> _StudyAxis:
         """What its columns are: states of hosts and VMs, stacks, or transports."""
         if self.factor is not None:
             return self.factor.axis
@@ -95,7 +95,7 @@ def without_options(asked: Configuration, *names: str) -> Configuration:
     return replace(asked, options={key: value for key, value in asked.options.items() if key not in names})
 
 
-TRANSPORTS = StudyAxis(
+TRANSPORTS = _StudyAxis(
     title="TRANSPORT",
     values=tuple(each.value for each in Transport),
     read=lambda asked: asked.transport.value,
@@ -103,8 +103,8 @@ TRANSPORTS = StudyAxis(
 )
 
 
-def _stacks(stacks: Sequence[tuple[str, str]]) -> StudyAxis:
-    return StudyAxis(
+def _stacks(stacks: Sequence[tuple[str, str]]) -> _StudyAxis:
+    return _StudyAxis(
         title=STACK,
         values=tuple(f"{launcher}/{backend}" for launcher, backend in stacks),
         read=lambda asked: f"{asked.launcher}/{asked.backend}",

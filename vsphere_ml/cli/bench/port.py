@@ -25,7 +25,7 @@ Keras = Annotated[
 
 
 @option_group
-class PortTarget:
+class _PortTarget:
     """Where the ported script goes."""
 
     write: Annotated[Path | None, typer.Option("--write", metavar="OUT", help="Write the ported script here.")] = None
@@ -33,7 +33,7 @@ class PortTarget:
 
 
 @option_group
-class PortProof:
+class _PortProof:
     """Whether the port is held against the script, and how both are run."""
 
     prove: Annotated[
@@ -51,8 +51,8 @@ def port(
     script: Script,
     arguments: Arguments = None,
     *,
-    target: PortTarget,
-    proof: PortProof,
+    target: _PortTarget,
+    proof: _PortProof,
     keras: Keras = 3,
 ) -> Answer:
     """Port a training script to Horovod: show the edits as a diff, each hunk with the step that it is for.

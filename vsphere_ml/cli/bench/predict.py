@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @option_group
-class ModelOptions:
+class _ModelOptions:
     """What is trained, and how fast without exchange."""
 
     model: Annotated[str | None, typer.Option(metavar="NAME", help="A known model, for its number of parameters.")] = (
@@ -74,7 +74,7 @@ class ModelOptions:
 
 
 @option_group
-class LinkOptions:
+class _LinkOptions:
     """The way between nodes."""
 
     link_gbit: Annotated[
@@ -106,7 +106,7 @@ class LinkOptions:
 
 
 @option_group
-class MemoryOptions:
+class _MemoryOptions:
     """Whether it fits a vGPU."""
 
     vgpu: Annotated[
@@ -157,10 +157,10 @@ class _ComparisonOptions:
 def predict(
     _terminal: Terminal,
     *,
-    job: ModelOptions,
+    job: _ModelOptions,
     nodes: Annotated[str, typer.Option(metavar="N,...", help="Numbers of nodes, such as 2,4,8 or 1-4.")] = "2,3,4,8,16",
-    link: LinkOptions,
-    memory: MemoryOptions,
+    link: _LinkOptions,
+    memory: _MemoryOptions,
     compared: _ComparisonOptions,
 ) -> Answer:
     """Compute what exchanging gradients costs: all-reduce time, bounds of efficiency, hours of a training run.

@@ -42,7 +42,7 @@ class WorkloadName(StrEnum):
     NCCL = "nccl"
 
 
-class ModelName(StrEnum):
+class _ModelName(StrEnum):
     SMALL = "small"
     MOBILENETV2 = "mobilenetv2"
     RESNET50 = "resnet50"
@@ -117,7 +117,7 @@ class MatrixOptions:
 class TrainOptions:
     """Of the workload `train`."""
 
-    model: Annotated[ModelName, typer.Option(help="Model to train.")] = ModelName.SMALL
+    model: Annotated[_ModelName, typer.Option(help="Model to train.")] = _ModelName.SMALL
     batch: Annotated[int, typer.Option(min=1, metavar="N", help="Batch size per rank and step.")] = 32
     image: Annotated[
         int, typer.Option("--image-size", min=32, metavar="N", help="Image width and height, in pixels.")

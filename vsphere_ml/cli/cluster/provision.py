@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @option_group
-class ProvisionOptions:
+class _ProvisionOptions:
     """The options of `vsml provision`."""
 
     yes: Yes = False
@@ -77,7 +77,7 @@ class ProvisionOptions:
 
 
 @command
-def provision(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: ProvisionOptions) -> Answer:
+def provision(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _ProvisionOptions) -> Answer:
     """Create or update the cluster to match the file, then configure its guests.
 
     Reads the site, shows the plan, asks, applies it and verifies. Existing nodes are kept, an interrupted run is

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.jobs.start import JobRequest
 
 
-class JobLauncher(StrEnum):
+class _JobLauncher(StrEnum):
     """What starts the ranks; with none, vsml's own ssh does."""
 
     HOROVODRUN = LauncherName.HOROVODRUN.value
@@ -59,12 +59,12 @@ class FileBeforeCommand(PlainCommand):
 
 
 @option_group
-class JobOptions:
+class _JobOptions:
     """How a job is started."""
 
-    launcher: Annotated[JobLauncher, typer.Option(help="Launcher that starts the ranks; none: the command itself.")] = (
-        JobLauncher.NONE
-    )
+    launcher: Annotated[
+        _JobLauncher, typer.Option(help="Launcher that starts the ranks; none: the command itself.")
+    ] = _JobLauncher.NONE
     within: Annotated[
         JobPlace, typer.Option("--run-in", "--in", help="Run the ranks in the guests, or in their training containers.")
     ] = JobPlace.GUEST
@@ -91,7 +91,7 @@ def run(
     words: Command = None,
     *,
     file: ClusterFileOption = DEFAULT_FILE,
-    given: JobOptions,
+    given: _JobOptions,
     only: OnlyNodes = None,
     refresh: Refresh = False,
 ) -> Answer:
@@ -153,7 +153,7 @@ def _pack(folder: Path | None, scratch: Path) -> Path | None:
     return scratch / "work.tar.gz"
 
 
-def _request(nodes: OpenNodes, given: JobOptions, words: list[str]) -> JobRequest:
+def _request(nodes: OpenNodes, given: _JobOptions, words: list[str]) -> JobRequest:
     from vsphere_ml.cli.bench.launch_settings import launch_settings
     from vsphere_ml.flows.jobs.start import JobRequest
 
@@ -161,7 +161,7 @@ def _request(nodes: OpenNodes, given: JobOptions, words: list[str]) -> JobReques
     gpus = max(1, min(node.gpu.count for node in nodes.spec.nodes))
     return JobRequest(
         command=tuple(words),
-        launcher=LauncherName.SSH if given.launcher is JobLauncher.NONE else given.launcher.value,
+        launcher=LauncherName.SSH if given.launcher is _JobLauncher.NONE else given.launcher.value,
         ranks_per_node=given.slots or gpus,
         transport=given.transport,
         tools=settings.tools,

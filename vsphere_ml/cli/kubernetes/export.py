@@ -29,7 +29,7 @@ def _text(panel: str, metavar: str, text: str) -> object:
 
 
 @option_group
-class SupervisorOptions:
+class _SupervisorOptions:
     """What the Supervisor has, and the cluster file does not."""
 
     supervisor: Annotated[
@@ -62,7 +62,7 @@ class SupervisorOptions:
 
 
 @option_group
-class OperatorOptions:
+class _OperatorOptions:
     """What NVIDIA's operators are given."""
 
     driver_image: Annotated[
@@ -80,7 +80,7 @@ class OperatorOptions:
 
 
 @option_group
-class MpiJobOptions:
+class _MpiJobOptions:
     """What the first job is given."""
 
     name: Annotated[
@@ -101,7 +101,7 @@ class MpiJobOptions:
 
 
 @option_group
-class ExportTarget:
+class _ExportTarget:
     """What is written, and where."""
 
     into: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write one file a part here.")] = None
@@ -115,10 +115,10 @@ def kubernetes(
     terminal: Terminal,
     file: ClusterFile = DEFAULT_FILE,
     *,
-    target: ExportTarget,
-    supervisor: SupervisorOptions,
-    operators: OperatorOptions,
-    job: MpiJobOptions,
+    target: _ExportTarget,
+    supervisor: _SupervisorOptions,
+    operators: _OperatorOptions,
+    job: _MpiJobOptions,
 ) -> Answer:
     """Write the nodes for a Supervisor: VM class, cluster, namespaces, values of NVIDIA's operators, a first MPIJob.
 
@@ -144,7 +144,7 @@ def kubernetes(
 
 
 def _values(
-    spec: ClusterSpec, supervisor: SupervisorOptions, operators: OperatorOptions, job: MpiJobOptions
+    spec: ClusterSpec, supervisor: _SupervisorOptions, operators: _OperatorOptions, job: _MpiJobOptions
 ) -> SiteValues:
     from vsphere_ml.kubernetes.export.site_values import SiteValues
 
@@ -153,7 +153,7 @@ def _values(
     return SiteValues(**given)
 
 
-def _read_hosts(spec: ClusterSpec, terminal: Terminal, target: ExportTarget) -> Inventory | None:
+def _read_hosts(spec: ClusterSpec, terminal: Terminal, target: _ExportTarget) -> Inventory | None:
     """Return the site where hosts have to be asked: only they say how ESXi spells a vGPU profile."""
     needed = Part.VM_CLASS in (target.only or Part) and any(not node.gpu.is_passthrough for node in spec.nodes)
     return read_site(spec, terminal) if needed and not target.offline else None

@@ -66,7 +66,7 @@ class LabCluster:
         shape.shape(home / power_hook.GUESTS, rate, tuple(each.vm for each in seen.guests_named(home, nodes)))
 
     def bench(self, spec: BenchSpec, folder: Path) -> tuple[Run, ...]:
-        """Return the wish's launches, recorded in the folder."""
+        """Return the spec's launches, recorded in the folder."""
         from vsphere_ml.bench.model.job import RunIn
         from vsphere_ml.cli.bench.launch_settings import launch_settings
         from vsphere_ml.cli.views.progress.bench_progress import show_bench_progress

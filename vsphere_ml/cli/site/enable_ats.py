@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @option_group
-class AtsOptions:
+class _AtsOptions:
     """The options of `vsml enable-ats`."""
 
     yes: Yes = False
@@ -82,7 +82,7 @@ class AtsOptions:
 
 
 @command
-def enable_ats(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: AtsOptions) -> Answer:
+def enable_ats(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _AtsOptions) -> Answer:
     """Enable PCIe Address Translation Services (not VMFS's atomic test-and-set) on the cluster's ESXi hosts.
 
     Shows for the kernel setting, the ConnectX firmware, graphics type and virtual functions what is configured, what

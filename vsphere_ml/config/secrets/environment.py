@@ -19,7 +19,7 @@ _FALSE = frozenset({"0", "f", "false", "n", "no", "off"})
 
 
 @dataclass(frozen=True, slots=True)
-class EnvironmentValue:
+class _EnvironmentValue:
     """A text of the environment, and the variable it is from."""
 
     value: str
@@ -30,11 +30,11 @@ class EnvironmentValue:
 class VariableNames:
     """One tool's variables. What belongs together is used together or not at all."""
 
-    server: EnvironmentValue | None
-    username: EnvironmentValue | None
+    server: _EnvironmentValue | None
+    username: _EnvironmentValue | None
     password: tuple[Secret, str] | None
     ca_file: tuple[Path, str] | None = None
-    thumbprint: EnvironmentValue | None = None
+    thumbprint: _EnvironmentValue | None = None
     insecure: tuple[bool, str] | None = None
 
     def other_login(self, server: str | None, username: str | None) -> str | None:
@@ -64,9 +64,9 @@ class _Variables:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
 
-    def get(self, name: str) -> EnvironmentValue | None:
+    def get(self, name: str) -> _EnvironmentValue | None:
         value = self._environ.get(name, "").strip("\r\n")
-        return EnvironmentValue(value, name) if value else None
+        return _EnvironmentValue(value, name) if value else None
 
     def secret(self, name: str) -> tuple[Secret, str] | None:
         said = self.get(name)
@@ -84,12 +84,12 @@ class _Variables:
             raise _invalid_variable(name, "expected true or false")
         return said.value.casefold() in _TRUE, name
 
-    def read(self, name: str, reading: Callable[[str], str], expected: str) -> EnvironmentValue | None:
+    def read(self, name: str, reading: Callable[[str], str], expected: str) -> _EnvironmentValue | None:
         said = self.get(name)
         if said is None:
             return None
         try:
-            return EnvironmentValue(reading(said.value), name)
+            return _EnvironmentValue(reading(said.value), name)
         except ValueError:
             raise _invalid_variable(name, expected) from None  # the cause could repeat a secret
 
@@ -128,7 +128,7 @@ def _terraform(env: _Variables) -> VariableNames:
     )
 
 
-def _user_of(url: EnvironmentValue | None) -> tuple[EnvironmentValue | None, tuple[Secret, str] | None]:
+def _user_of(url: _EnvironmentValue | None) -> tuple[_EnvironmentValue | None, tuple[Secret, str] | None]:
     """Return user and password of `user:password@host`."""
     if url is None:
         return None, None
@@ -136,7 +136,7 @@ def _user_of(url: EnvironmentValue | None) -> tuple[EnvironmentValue | None, tup
         parts = _split(url.value)
     except ValueError:
         return None, None  # told where the server is read
-    user = EnvironmentValue(unquote(parts.username), url.variable) if parts.username else None
+    user = _EnvironmentValue(unquote(parts.username), url.variable) if parts.username else None
     password = (Secret(unquote(parts.password)), url.variable) if parts.password else None
     return user, password
 

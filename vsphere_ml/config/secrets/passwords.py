@@ -24,7 +24,7 @@ VARIABLE = "VSML_VCENTER_PASSWORD"
 
 
 @dataclass(frozen=True, slots=True)
-class FoundSecret:
+class _FoundSecret:
     """A secret, and where it was found."""
 
     secret: Secret
@@ -64,7 +64,7 @@ def password(
     environ: Mapping[str, str],
     prompt: Prompt | None = None,
     keyring: Keyring = keyring_lookup,
-) -> FoundSecret:
+) -> _FoundSecret:
     """Return the password: from the source the file names and nowhere else, or environment, keyring, prompt, in order.
 
     Raises ConfigError `secret.missing`, `secret.keyring`, `env.invalid`, or as `read_secret`.
@@ -72,7 +72,7 @@ def password(
     if source.env is not None:
         return _from_variable(source.env, environ)
     if source.file is not None:
-        return FoundSecret(_from_file(source.file), str(source.file))
+        return _FoundSecret(_from_file(source.file), str(source.file))
     if source.keyring is not None:
         return _read_keyring(source.keyring, account, keyring)
     known = families(environ)
@@ -83,11 +83,11 @@ def password(
     )
 
 
-def _from_variable(name: str, environ: Mapping[str, str]) -> FoundSecret:
+def _from_variable(name: str, environ: Mapping[str, str]) -> _FoundSecret:
     value = environ.get(name, "").strip("\r\n")
     if not value:
         raise _missing_secret(f"the environment variable {name} is not set", name, f"read -rs {name} && export {name}")
-    return FoundSecret(Secret(value), name)
+    return _FoundSecret(Secret(value), name)
 
 
 def _from_file(path: Path) -> Secret:
@@ -98,40 +98,40 @@ def _from_file(path: Path) -> Secret:
     return Secret(line)
 
 
-def _read_keyring(service: str, account: Account, keyring: Keyring) -> FoundSecret:
+def _read_keyring(service: str, account: Account, keyring: Keyring) -> _FoundSecret:
     text = keyring(service, str(account))
     if not text:
         raise _missing_secret(f"the keyring has no password of {account}", service, f"keyring set {service} {account}")
-    return FoundSecret(Secret(text), _keyring_place(service, account))
+    return _FoundSecret(Secret(text), _keyring_place(service, account))
 
 
 def _keyring_place(service: str, account: Account) -> str:
     return f"keyring, service {service}, account {account}"
 
 
-def _from_environment(known: tuple[VariableNames, ...], account: Account) -> FoundSecret | None:
+def _from_environment(known: tuple[VariableNames, ...], account: Account) -> _FoundSecret | None:
     for family in known:
         if family.password is not None and not family.other_login(account.server, account.username):
-            return FoundSecret(*family.password)
+            return _FoundSecret(*family.password)
     return None
 
 
-def _from_default_keyring(account: Account, keyring: Keyring) -> FoundSecret | None:
+def _from_default_keyring(account: Account, keyring: Keyring) -> _FoundSecret | None:
     """Return the keyring's password; a machine without a keyring is no mistake when nobody asked for one."""
     try:
         text = keyring(SERVICE, str(account))
     except ConfigError:
         return None
-    return FoundSecret(Secret(text), _keyring_place(SERVICE, account)) if text else None
+    return _FoundSecret(Secret(text), _keyring_place(SERVICE, account)) if text else None
 
 
-def _from_prompt(account: Account, prompt: Prompt | None, known: tuple[VariableNames, ...]) -> FoundSecret:
+def _from_prompt(account: Account, prompt: Prompt | None, known: tuple[VariableNames, ...]) -> _FoundSecret:
     try:
         text = prompt(f"password of {account}: ") if prompt else ""
     except EOFError:
         text = ""
     if text:
-        return FoundSecret(Secret(text), "prompt")
+        return _FoundSecret(Secret(text), "prompt")
     left_alone = "".join(f"; {each}" for each in unused_variables(known, account.server, account.username))
     raise _missing_secret(
         f"no password for {account}{left_alone}", account.server, f"read -rs {VARIABLE} && export {VARIABLE}"

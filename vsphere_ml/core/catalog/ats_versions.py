@@ -13,7 +13,7 @@ from vsphere_ml.core.catalog.versions import numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AtsRelease:
+class _AtsRelease:
     """What is known of `atsSupport` from one release on. None: the lists do not tell."""
 
     since: tuple[int, ...]
@@ -26,17 +26,17 @@ class AtsRelease:
 
 # Newest first; the first row that a host reaches is its own. Build 19482537 is 7.0 Update 3d (VMware KB 2143832).
 RELEASES = (
-    AtsRelease(since=(8, 0), name="8.0 and later", present=True, default=True, option=True),
-    AtsRelease(since=(7, 0, 3), build=19482537, name="7.0 U3d and later", present=True, default=True, option=True),
-    AtsRelease(since=(7, 0, 3), name="7.0 U3 before U3d", present=True),
-    AtsRelease(since=(7, 0, 2), name="7.0 U2", present=True, default=False, option=False),
-    AtsRelease(since=(0,), name="before 7.0 U2", present=False, option=False),
-    AtsRelease(since=(), name="of a version that vCenter does not give", present=False),
+    _AtsRelease(since=(8, 0), name="8.0 and later", present=True, default=True, option=True),
+    _AtsRelease(since=(7, 0, 3), build=19482537, name="7.0 U3d and later", present=True, default=True, option=True),
+    _AtsRelease(since=(7, 0, 3), name="7.0 U3 before U3d", present=True),
+    _AtsRelease(since=(7, 0, 2), name="7.0 U2", present=True, default=False, option=False),
+    _AtsRelease(since=(0,), name="before 7.0 U2", present=False, option=False),
+    _AtsRelease(since=(), name="of a version that vCenter does not give", present=False),
 )
 _U2, _U3 = (7, 0, 2), (7, 0, 3)
 
 
-def release(version: str, build: str = "") -> AtsRelease:
+def release(version: str, build: str = "") -> _AtsRelease:
     """Return the row of a host's version."""
     reached = numbers(version)
     number = int(build) if build.isdecimal() else 0

@@ -18,7 +18,7 @@ class ScrapeJob(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Exporter:
+class _Exporter:
     """An exporter, on all addresses of its node."""
 
     title: str
@@ -27,10 +27,10 @@ class Exporter:
     port: int
 
 
-EXPORTERS: Mapping[ScrapeJob, Exporter] = {
+EXPORTERS: Mapping[ScrapeJob, _Exporter] = {
     # Debian and Ubuntu; the port is the program's own: https://github.com/prometheus/node_exporter
-    ScrapeJob.NODE: Exporter("node exporter", "prometheus-node-exporter", "prometheus-node-exporter", 9100),
+    ScrapeJob.NODE: _Exporter("node exporter", "prometheus-node-exporter", "prometheus-node-exporter", 9100),
     # NVIDIA's CUDA repositories. Unit and port: https://github.com/NVIDIA/dcgm-exporter, packaging/config-files/systemd
     # and pkg/cmd/app.go.
-    ScrapeJob.DCGM: Exporter("DCGM exporter", "datacenter-gpu-manager-exporter", "nvidia-dcgm-exporter", 9400),
+    ScrapeJob.DCGM: _Exporter("DCGM exporter", "datacenter-gpu-manager-exporter", "nvidia-dcgm-exporter", 9400),
 }

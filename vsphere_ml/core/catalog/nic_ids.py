@@ -12,7 +12,7 @@ from vsphere_ml.core.catalog.adapters import is_model
 
 
 @dataclass(frozen=True, slots=True)
-class NicIds:
+class _NicIds:
     """Device ids of one model; from ConnectX-6 Dx on, the virtual functions of all models share one."""
 
     physical: int
@@ -20,21 +20,21 @@ class NicIds:
 
 
 IDS_BY_MODEL = {
-    "ConnectX-4": NicIds(0x1013, 0x1014),
-    "ConnectX-4 Lx": NicIds(0x1015, 0x1016),
-    "ConnectX-5": NicIds(0x1017, 0x1018),
-    "ConnectX-5 Ex": NicIds(0x1019, 0x101A),
-    "ConnectX-6": NicIds(0x101B, 0x101C),
-    "ConnectX-6 Dx": NicIds(0x101D, 0x101E),
-    "ConnectX-6 Lx": NicIds(0x101F, 0x101E),
-    "ConnectX-7": NicIds(0x1021, 0x101E),
-    "ConnectX-8": NicIds(0x1023, 0x101E),
-    "BlueField-2": NicIds(0xA2D6, 0x101E),
-    "BlueField-3": NicIds(0xA2DC, 0x101E),
+    "ConnectX-4": _NicIds(0x1013, 0x1014),
+    "ConnectX-4 Lx": _NicIds(0x1015, 0x1016),
+    "ConnectX-5": _NicIds(0x1017, 0x1018),
+    "ConnectX-5 Ex": _NicIds(0x1019, 0x101A),
+    "ConnectX-6": _NicIds(0x101B, 0x101C),
+    "ConnectX-6 Dx": _NicIds(0x101D, 0x101E),
+    "ConnectX-6 Lx": _NicIds(0x101F, 0x101E),
+    "ConnectX-7": _NicIds(0x1021, 0x101E),
+    "ConnectX-8": _NicIds(0x1023, 0x101E),
+    "BlueField-2": _NicIds(0xA2D6, 0x101E),
+    "BlueField-3": _NicIds(0xA2DC, 0x101E),
 }
 
 
-def find_nic_ids(model: str) -> NicIds | None:
+def find_nic_ids(model: str) -> _NicIds | None:
     """Return the ids of a model, however it is written; None for one that is not in the table."""
     same = (ids for name, ids in IDS_BY_MODEL.items() if is_model(model, name) and is_model(name, model))
     return next(same, None)

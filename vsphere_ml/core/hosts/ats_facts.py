@@ -59,7 +59,7 @@ def facts(
     inventory: Inventory,
     record: Record | None,
 ) -> HostFacts:
-    """Return every setting of a host that the cluster has a wish about."""
+    """Return every setting of a host that the cluster wants something of."""
     found = tuple(_facts(settings, state, firmware, record))
     if not state.connected:  # nothing can be typed there
         found = tuple(replace(fact, manual_steps=()) for fact in found)

@@ -82,7 +82,7 @@ def _of_host(spec: ClusterSpec, inventory: Inventory, placements: Sequence[NodeP
 
 
 def _add_recorded_settings(settings: HostSettings, host: Host, record: Record | None) -> HostSettings:
-    """Return the wish with every setting that is written down: what no node uses any more is to come back, too."""
+    """Return the settings with every one that is written down: what no node uses any more is to come back, too."""
     if record is None:
         return settings
     ports = {port.address: port for port in settings.ports}
@@ -127,7 +127,7 @@ def _of_placements(host: Host, placements: Sequence[NodePlacement]) -> HostSetti
 
 
 def _of_vms(host: Host, vms: Sequence[Vm]) -> HostSettings:
-    """Return the wish of VMs that stand and have no placement now, because the host is in maintenance mode such as."""
+    """Return the settings for VMs that exist and have no placement now: their host may be in maintenance mode."""
     devices = [device for vm in vms if vm.settings for device in vm.settings.devices]
     cards = [each for each in devices if isinstance(each, EthernetCard)]
     functions = [each.physical_function for each in cards]
@@ -158,7 +158,7 @@ def _of_vms(host: Host, vms: Sequence[Vm]) -> HostSettings:
 
 
 def _of_nobody(spec: ClusterSpec, host: Host) -> HostSettings:
-    """Return the wish for a host where nobody sits: a function for each of as many nodes as it has GPUs.
+    """Return the settings for a host without placements: a function for each of as many nodes as it has GPUs.
 
     Passthrough is left alone, since nobody can tell which port the host itself needs.
     """

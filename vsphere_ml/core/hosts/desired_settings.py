@@ -56,7 +56,7 @@ class DesiredSettings:
 
 
 def facts(asked: DesiredSettings) -> HostFacts:
-    """Return every setting that the host's placements have a wish about, of the kinds that may be changed."""
+    """Return every setting that the host's placements want, of the kinds that may be changed."""
     found = tuple(fact for kind, facts_of in KINDS.items() if kind in asked.config.kinds for fact in facts_of(asked))
     if not asked.state.connected:  # nothing can be typed there
         found = tuple(replace(fact, manual_steps=()) for fact in found)

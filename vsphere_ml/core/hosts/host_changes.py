@@ -28,7 +28,7 @@ class WriteRecord(_OfHost):
     """Write down on the host (a custom attribute) what was there before; an empty text takes it away."""
 
     text: str
-    over: bool = False  # at the end: nothing is to be gone on with
+    over: bool = False  # at the end: nothing is to be resumed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

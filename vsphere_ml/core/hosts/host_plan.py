@@ -1,4 +1,4 @@
-"""What brings one host to the wish: from what is seen alone, so that a run that was cut is gone on with."""
+"""What brings one host to what is wanted: from what is seen alone, so that an interrupted run is resumed."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _steps_at_once(case: HostPlanInput, settings: tuple[Setting, ...]) -> Iterat
 
 
 def former_facts(facts: HostFacts, record: Record | None) -> HostFacts:
-    """Return the facts with what was there before vsml as the wish; settings that vsml did not change are left out."""
+    """Return the facts with the values before vsml as what is wanted; settings that it did not change are left out."""
     values = record.former if record is not None else {}
     settings = (_back(fact, values[fact.key]) for fact in facts.facts if fact.key in values)
     return replace(facts, facts=tuple(settings), vms=())
@@ -235,7 +235,7 @@ def _steps(
     if (work and entered) or (ours and (case.state.maintenance or not case.state.connected)):
         yield ExitMaintenance(host=host, host_name=name)
     yield from (PowerOnAgain(host=host, host_name=name, vm=vm.ref, vm_name=vm.name) for vm in again)
-    # Last of all: as long as it is there, a run that is cut is gone on with.
+    # Last of all: as long as it is there, an interrupted run is resumed.
     if (done := _last_record(case, work=work)) is not None:
         yield WriteRecord(host=host, host_name=name, text=done, over=True)
 

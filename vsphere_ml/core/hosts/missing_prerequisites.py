@@ -46,8 +46,8 @@ _PIECES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MissingPrerequisite:
-    """A setting that keeps a host from taking nodes, and the commands that mend it there."""
+class _MissingPrerequisite:
+    """A setting that keeps a host from taking nodes, and the commands that correct it there."""
 
     host: str
     kind: HostConfigKind
@@ -76,7 +76,7 @@ class MissingPrerequisite:
 
 def missing_prerequisites(
     spec: ClusterSpec, inventory: Inventory, *, new: bool = False
-) -> tuple[MissingPrerequisite, ...]:
+) -> tuple[_MissingPrerequisite, ...]:
     """Return what hosts lack that offer nothing to some node as they are, and would with other settings.
 
     With `new`, of nodes that do not stand yet: the others need no further host.
@@ -103,7 +103,7 @@ def missing_prerequisites(
     return tuple(dict.fromkeys(found))
 
 
-def with_commands(refusal: NotPossible, prerequisites: tuple[MissingPrerequisite, ...]) -> NotPossible:
+def with_commands(refusal: NotPossible, prerequisites: tuple[_MissingPrerequisite, ...]) -> NotPossible:
     """Return a refusal for want of a placement with what could be typed on hosts that would give one."""
     if refusal.code != "placement.infeasible" or not prerequisites:
         return refusal
@@ -153,12 +153,12 @@ def _with_sriov(host: Host) -> Host:
 
 def _prerequisites_on_host(
     capacity: HostCapacity, asked: NodeRequirements, api_version: str, off: frozenset[PciAddress]
-) -> Iterator[MissingPrerequisite]:
+) -> Iterator[_MissingPrerequisite]:
     options = list_candidates(capacity, asked, api_version).options
     for kind in sorted(options[0].prerequisites) if options else ():
         ports = tuple(nic for nic in options[0].nics if nic in off and kind is HostConfigKind.SRIOV)
         commands = _firmware(capacity.host, ports) if ports else _commands(kind, capacity.host, asked, options[0])
-        yield MissingPrerequisite(host=capacity.host.name, kind=kind, commands=tuple(commands), firmware=ports)
+        yield _MissingPrerequisite(host=capacity.host.name, kind=kind, commands=tuple(commands), firmware=ports)
 
 
 def _firmware(host: Host, ports: Iterable[PciAddress]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from vsphere_ml.core.spec_enum import SpecEnum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GpuTraits:
+class _GpuTraits:
     """What a way to give GPUs is; all false: vGPUs of a whole GPU's time."""
 
     mig: bool = False  # vGPUs of MIG slices
@@ -23,17 +23,17 @@ class GpuTraits:
 class GpuKind(SpecEnum):
     """Ways to give a VM a GPU."""
 
-    spec: GpuTraits
+    spec: _GpuTraits
 
-    VGPU = "vgpu", GpuTraits()
-    MIG = "mig", GpuTraits(mig=True)
-    NVLINK = "nvlink", GpuTraits(linked=True)
-    PASSTHROUGH = "passthrough", GpuTraits(is_passthrough=True)
-    DYNAMIC = "dynamic-directpath", GpuTraits(is_passthrough=True, dynamic=True)
+    VGPU = "vgpu", _GpuTraits()
+    MIG = "mig", _GpuTraits(mig=True)
+    NVLINK = "nvlink", _GpuTraits(linked=True)
+    PASSTHROUGH = "passthrough", _GpuTraits(is_passthrough=True)
+    DYNAMIC = "dynamic-directpath", _GpuTraits(is_passthrough=True, dynamic=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NicTraits:
+class _NicTraits:
     """What a fast NIC of a kind can be; all false: there is none."""
 
     group: bool = False  # a NIC in a device group with its GPU
@@ -64,14 +64,14 @@ class NicTraits:
 class NicKind(SpecEnum):
     """Ways to give a VM a fast NIC. AUTO is the device group where one fits, else our own pairing."""
 
-    spec: NicTraits
+    spec: _NicTraits
 
-    AUTO = "auto", NicTraits(group=True, virtual=True, physical=True)
-    DEVICE_GROUP = "device-group", NicTraits(group=True)
-    SRIOV = "sriov", NicTraits(virtual=True)
-    PASSTHROUGH = "passthrough", NicTraits(physical=True)
+    AUTO = "auto", _NicTraits(group=True, virtual=True, physical=True)
+    DEVICE_GROUP = "device-group", _NicTraits(group=True)
+    SRIOV = "sriov", _NicTraits(virtual=True)
+    PASSTHROUGH = "passthrough", _NicTraits(physical=True)
     PVRDMA = (
         "pvrdma",
-        NicTraits(paravirtual=True, no_function="PVRDMA was asked for, which goes with any GPU"),
+        _NicTraits(paravirtual=True, no_function="PVRDMA was asked for, which goes with any GPU"),
     )
-    NONE = "none", NicTraits(no_function="no fast NIC was asked for")
+    NONE = "none", _NicTraits(no_function="no fast NIC was asked for")

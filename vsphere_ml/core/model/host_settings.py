@@ -134,7 +134,7 @@ class VmFact:
 
     @property
     def words(self) -> str:
-        """What is wrong with it, and what mends it."""
+        """What is wrong with it, and what corrects it."""
         return f"{self.key} is {self.seen or 'not set'}, {self.wanted} wanted; `vsml provision` sets it"
 
 

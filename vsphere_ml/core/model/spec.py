@@ -298,7 +298,7 @@ class RoceSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSpec:
-    """The whole wish."""
+    """The whole cluster file."""
 
     name: str
     vcenter: VCenterSpec

@@ -1,4 +1,4 @@
-"""What a node asks of a host, in the site's terms. Nodes that ask the same have equal wishes."""
+"""What a node asks of a host, in the site's terms. Nodes that ask the same have equal requirements."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WrongGpus:
+class _WrongGpus:
     """What a running VM was set up for and does not have. Falsy when its GPUs are where they should be."""
 
     nearer: Locality | None = None  # how near to its NIC its GPUs could be, when they are farther off
@@ -33,18 +33,18 @@ class WrongGpus:
         return self.nearer is not None or bool(self.numa_nodes)
 
 
-def wrong_gpus(placed: NodePlacement, host: Host, others: Iterable[NodePlacement]) -> WrongGpus:
+def wrong_gpus(placed: NodePlacement, host: Host, others: Iterable[NodePlacement]) -> _WrongGpus:
     """Return how the GPUs of a running VM differ from what its NIC and its NUMA affinity were chosen for.
 
     `others` are the cluster's other nodes: a nearer GPU counts when it is free, or held by one that could as well have
     this VM's. With NICs on several sockets some GPU is far from one of them by plan, so that its affinity alone tells.
     """
     if len(placed.nics) == 1 and rank(placed.locality) > rank(best := _best(placed, host, tuple(others))):
-        return WrongGpus(nearer=best)
+        return _WrongGpus(nearer=best)
     nodes = {number for gpu in placed.gpus if (number := host.numa_of(gpu)) is not None}
     if placed.numa_node is not None and nodes and nodes != {placed.numa_node}:
-        return WrongGpus(numa_nodes=tuple(sorted(nodes)))
-    return WrongGpus()
+        return _WrongGpus(numa_nodes=tuple(sorted(nodes)))
+    return _WrongGpus()
 
 
 def start_order(nodes: Iterable[NodePlacement], inventory: Inventory) -> dict[str, frozenset[str]]:

@@ -32,7 +32,7 @@ AFFINITY = "numa.nodeAffinity"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AttachedNic:
+class _AttachedNic:
     """The fast NIC a VM has, as far as it is what the node asks for; and the NUMA node it is bound to."""
 
     pairing: Pairing | None
@@ -67,7 +67,7 @@ def existing_placement(
 
 
 def _list_candidates(
-    capacity: HostCapacity, requirements: NodeRequirements, hold: AttachedNic, api_version: str
+    capacity: HostCapacity, requirements: NodeRequirements, hold: _AttachedNic, api_version: str
 ) -> Iterator[HostCandidates]:
     """Yield what there is for a VM that may change: with the way it has, bound to a NUMA node or not, before any other.
 
@@ -84,8 +84,8 @@ def _list_candidates(
         yield list_candidates(capacity, requirements, api_version, lenient=lenient)
 
 
-def _keep_pairing(requirements: NodeRequirements, hold: AttachedNic) -> NodeRequirements:
-    """Return the wish for the way that the VM has already, when it has one."""
+def _keep_pairing(requirements: NodeRequirements, hold: _AttachedNic) -> NodeRequirements:
+    """Return the requirements with the pairing that the VM has already, when it has one."""
     if hold.pairing is Pairing.DEVICE_GROUP:
         return replace(requirements, nic=NicKind.DEVICE_GROUP)
     if hold.nics:
@@ -95,7 +95,7 @@ def _keep_pairing(requirements: NodeRequirements, hold: AttachedNic) -> NodeRequ
 
 
 def _with_own_gpus(capacity: HostCapacity, requirements: NodeRequirements, vm: Vm) -> NodeRequirements:
-    """Return the wish limited to the whole GPUs a VM has by fixed DirectPath, when they are as many as it wants."""
+    """Return the requirements limited to the whole GPUs a VM has by fixed DirectPath, when it wants as many."""
     if not isinstance(requirements.gpu, PassthroughGpu) or requirements.kind.spec.dynamic or vm.settings is None:
         return requirements
     there = {gpu.address for gpu in passthrough.matching_gpus(capacity.host, requirements.gpu)}
@@ -108,26 +108,26 @@ def _with_own_gpus(capacity: HostCapacity, requirements: NodeRequirements, vm: V
     )
 
 
-def attached_nic(capacity: HostCapacity, requirements: NodeRequirements, vm: Vm) -> AttachedNic:
+def attached_nic(capacity: HostCapacity, requirements: NodeRequirements, vm: Vm) -> _AttachedNic:
     """Return the fast NIC that a VM has and may keep."""
     if vm.settings is None:
-        return AttachedNic(pairing=None)
+        return _AttachedNic(pairing=None)
     numa_node = bound_numa_node(vm.settings)
     group = _group(capacity, requirements, vm.settings)
     if group is not None and not requirements.kind.spec.linked:
-        return AttachedNic(pairing=Pairing.DEVICE_GROUP, group=group, nic_by=nic_kind(group), numa_node=numa_node)
+        return _AttachedNic(pairing=Pairing.DEVICE_GROUP, group=group, nic_by=nic_kind(group), numa_node=numa_node)
     if group is None and requirements.kind.spec.linked:
-        return AttachedNic(pairing=None, numa_node=numa_node)
+        return _AttachedNic(pairing=None, numa_node=numa_node)
     if not requirements.nic.spec.function:
-        return AttachedNic(pairing=Pairing.NVLINK if group else Pairing.GPU_ONLY, group=group, numa_node=numa_node)
+        return _AttachedNic(pairing=Pairing.NVLINK if group else Pairing.GPU_ONLY, group=group, numa_node=numa_node)
     methods = [
         (nic.address, by) for nic in capacity.host.nics if (by := _function(nic, requirements, vm.settings)) is not None
     ]
     alike = tuple(address for address, by in methods if by is methods[0][1])[: requirements.nics]
     if not alike:
-        return AttachedNic(pairing=None, numa_node=numa_node)
+        return _AttachedNic(pairing=None, numa_node=numa_node)
     pairing = Pairing.NVLINK if group else Pairing.PAIRING
-    return AttachedNic(pairing=pairing, group=group, nics=alike, nic_by=methods[0][1], numa_node=numa_node)
+    return _AttachedNic(pairing=pairing, group=group, nics=alike, nic_by=methods[0][1], numa_node=numa_node)
 
 
 def bound_numa_node(settings: VmSettings) -> int | None:
@@ -144,7 +144,7 @@ def gpus_of(capacity: HostCapacity, vm: Vm) -> tuple[PciAddress, ...]:
 
 
 def _as_it_runs(
-    capacity: HostCapacity, requirements: NodeRequirements, vm: Vm, hold: AttachedNic
+    capacity: HostCapacity, requirements: NodeRequirements, vm: Vm, hold: _AttachedNic
 ) -> NodeCandidate | None:
     """Return the placement of a running VM as it is, or None when devices are missing or its size no longer fits."""
     gpus = gpus_of(capacity, vm)
@@ -189,7 +189,7 @@ def _still_fit(capacity: HostCapacity, requirements: NodeRequirements, gpus: tup
 
 
 def _bind_candidate(
-    capacity: HostCapacity, requirements: NodeRequirements, option: NodeCandidate, hold: AttachedNic
+    capacity: HostCapacity, requirements: NodeRequirements, option: NodeCandidate, hold: _AttachedNic
 ) -> NodeCandidate | None:
     """Return the option on the NUMA node the VM was started on, or on none as it was, unless another is asked for."""
     if requirements.numa_node is not None and requirements.numa_node != hold.numa_node:
@@ -201,7 +201,7 @@ def _bind_candidate(
     return replace(option, numa_node=hold.numa_node if home is not None else None)
 
 
-def _distance(option: NodeCandidate, hold: AttachedNic) -> tuple[bool, bool, bool]:
+def _distance(option: NodeCandidate, hold: _AttachedNic) -> tuple[bool, bool, bool]:
     """Return how much of what a VM has an option would take away."""
     reverse = option.pairing is not hold.pairing
     other_nic = bool(hold.nics) and not set(hold.nics) <= set(option.nics)
@@ -218,7 +218,7 @@ def _group(capacity: HostCapacity, requirements: NodeRequirements, settings: VmS
 
 
 def _function(nic: NicPort, requirements: NodeRequirements, settings: VmSettings) -> ComponentKind | None:
-    """Return how a VM has a function of this port outside of any group, when the wish allows that."""
+    """Return how a VM has a function of this port outside of any group, when the requirements allow that."""
     if not is_model(nic.name, requirements.model):
         return None
     for device in settings.devices:
@@ -241,7 +241,7 @@ def _own_nics(capacity: HostCapacity, requirements: NodeRequirements, vm: Vm) ->
 
 
 def _requested_gpus(requirements: NodeRequirements, settings: VmSettings | None) -> int:
-    """Return how many vGPUs of the wished profile, or whole GPUs of the wished kind, a VM has."""
+    """Return how many vGPUs of the wanted profile, or whole GPUs of the wanted kind, a VM has."""
     devices = settings.devices if settings else ()
     return sum(_is_requested(requirements, device) for device in devices)
 

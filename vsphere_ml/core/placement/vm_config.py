@@ -76,7 +76,7 @@ def _cores_per_socket(cpus: int, option: NodeCandidate, host: Host) -> int:
 
 
 def gpu_name(requirements: NodeRequirements, host: Host) -> str:
-    """Return the wished profile as this host spells it, or the board that is handed through whole."""
+    """Return the wanted profile as this host spells it, or the board that is handed through whole."""
     profile = find_profile(requirements.gpu, host.profiles) if isinstance(requirements.gpu, ProfileName) else None
     return profile.name if profile is not None else str(requirements.gpu)
 
@@ -103,7 +103,7 @@ def _extra_config(
     there = seen.extra_config if seen is not None else {}
     if node.extra_config or there.get(RECORD_KEY):
         keys[RECORD_KEY] = format_record(node.extra_config)
-    # An empty value takes away what an earlier wish, or the template, left behind.
+    # An empty value takes away what an earlier file, or the template, left behind.
     gone = [key for key in _OURS if key not in keys and there.get(key)]
     gone += left_behind(there, (*keys, *node.extra_config))
     return {**keys, **dict.fromkeys(gone, ""), **node.extra_config}

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 ADDED, CHANGED, REMOVED, INTERRUPTED = "+", "~", "-", "!"
 
 
-class ChangeText(NamedTuple):
+class _ChangeText(NamedTuple):
     """A kind of change in words: all that differs from kind to kind."""
 
     sign: str  # in a plan
@@ -55,31 +55,31 @@ class ChangeText(NamedTuple):
     thing: str = ""  # what it is about, where that is no VM
 
 
-TEXTS: Mapping[type[Change], ChangeText] = {
-    CreateFolder: ChangeText(ADDED, "making", "make", "making folder `{0.path}`", "folder"),
-    DeployTemplate: ChangeText(
+TEXTS: Mapping[type[Change], _ChangeText] = {
+    CreateFolder: _ChangeText(ADDED, "making", "make", "making folder `{0.path}`", "folder"),
+    DeployTemplate: _ChangeText(
         ADDED, "deployment", "deploy", "deploying template `{0.name}` from {0.package.name}", "template"
     ),
-    CloneVm: ChangeText(ADDED, "clone", "clone", "cloning `{0.source_name}` to `{0.vm}`"),
-    MarkVm: ChangeText(CHANGED, "ownership mark", "mark", "marking `{0.vm}`"),
-    MoveToFolder: ChangeText(CHANGED, "change of folder", "move", "moving `{0.vm}` to folder `{0.path}`"),
-    MoveToPool: ChangeText(
+    CloneVm: _ChangeText(ADDED, "clone", "clone", "cloning `{0.source_name}` to `{0.vm}`"),
+    MarkVm: _ChangeText(CHANGED, "ownership mark", "mark", "marking `{0.vm}`"),
+    MoveToFolder: _ChangeText(CHANGED, "change of folder", "move", "moving `{0.vm}` to folder `{0.path}`"),
+    MoveToPool: _ChangeText(
         CHANGED, "change of resource pool", "move", "moving `{0.vm}` to resource pool `{0.pool_name}`"
     ),
-    UpgradeHardware: ChangeText(
+    UpgradeHardware: _ChangeText(
         CHANGED, "hardware upgrade", "upgrade hardware", "raising `{0.vm}` to hardware version {0.version}"
     ),
-    SetSettings: ChangeText(CHANGED, "settings", "set up", "configuring `{0.vm}`"),
-    AttachDevices: ChangeText(CHANGED, "devices", "attach devices", "changing the devices of `{0.vm}`"),
-    NewMac: ChangeText(CHANGED, "new MAC", "new MAC", "giving `{0.vm}` a new MAC"),
-    CustomizeGuest: ChangeText(CHANGED, "customization", "customize", "customizing the guest of `{0.vm}`"),
-    MakeRule: ChangeText(ADDED, "making", "make", "making rule `{0.name}`", "rule"),
-    SetSwitchMtu: ChangeText(CHANGED, "MTU", "raise MTU", "setting the MTU of switch `{0.name}`", "switch"),
-    PowerOn: ChangeText(CHANGED, "power-on", "power on", "powering on `{0.vm}`"),
-    PowerOff: ChangeText(INTERRUPTED, "power-off", "power off", "powering off `{0.vm}`"),
-    DeleteVm: ChangeText(REMOVED, "deletion", "delete", "deleting `{0.vm}`"),
-    DeleteRule: ChangeText(REMOVED, "deletion", "delete", "deleting rule `{0.name}`", "rule"),
-    DeleteFolder: ChangeText(REMOVED, "deletion", "delete", "deleting folder `{0.path}`", "folder"),
+    SetSettings: _ChangeText(CHANGED, "settings", "set up", "configuring `{0.vm}`"),
+    AttachDevices: _ChangeText(CHANGED, "devices", "attach devices", "changing the devices of `{0.vm}`"),
+    NewMac: _ChangeText(CHANGED, "new MAC", "new MAC", "giving `{0.vm}` a new MAC"),
+    CustomizeGuest: _ChangeText(CHANGED, "customization", "customize", "customizing the guest of `{0.vm}`"),
+    MakeRule: _ChangeText(ADDED, "making", "make", "making rule `{0.name}`", "rule"),
+    SetSwitchMtu: _ChangeText(CHANGED, "MTU", "raise MTU", "setting the MTU of switch `{0.name}`", "switch"),
+    PowerOn: _ChangeText(CHANGED, "power-on", "power on", "powering on `{0.vm}`"),
+    PowerOff: _ChangeText(INTERRUPTED, "power-off", "power off", "powering off `{0.vm}`"),
+    DeleteVm: _ChangeText(REMOVED, "deletion", "delete", "deleting `{0.vm}`"),
+    DeleteRule: _ChangeText(REMOVED, "deletion", "delete", "deleting rule `{0.name}`", "rule"),
+    DeleteFolder: _ChangeText(REMOVED, "deletion", "delete", "deleting folder `{0.path}`", "folder"),
 }
 _KINDS = {kind.__name__: text for kind, text in TEXTS.items()}
 
@@ -97,7 +97,7 @@ def noun(kind: str) -> str:
 def describe_saved(kind: str, fields: Mapping[str, Any]) -> str:
     """Return the same of a change by its kind and fields in a saved plan; `SetMig` of a host is `set mig of` it."""
     plain = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).lower()
-    text = _KINDS.get(kind, ChangeText("", plain, "", ""))
+    text = _KINDS.get(kind, _ChangeText("", plain, "", ""))
     return f"{text.noun} of {_name_object(text, fields)}"
 
 
@@ -110,7 +110,7 @@ def object_name(change: Change) -> str:
 _NAMES = ("vm", "name", "path", "host_name")
 
 
-def _name_object(text: ChangeText, fields: Mapping[str, Any]) -> str:
+def _name_object(text: _ChangeText, fields: Mapping[str, Any]) -> str:
     name = next((str(fields[key]) for key in _NAMES if fields.get(key)), "?")
     return f"{text.thing} {name}" if text.thing else name
 

@@ -1,4 +1,4 @@
-"""What differs from the wish and no change of ours can mend."""
+"""What differs from the spec and no change of ours can correct."""
 
 from __future__ import annotations
 

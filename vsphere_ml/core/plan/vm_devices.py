@@ -26,7 +26,7 @@ _PLAIN, _SRIOV, _PVRDMA = "vmxnet3", "sriov", "pvrdma"
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class _Difference:
     """Devices to add and to remove; falsy when there are none."""
 
     add: tuple[WantedDevice, ...]
@@ -36,7 +36,7 @@ class Difference:
         return bool(self.add or self.remove)
 
 
-def difference(seen: VmSettings, wanted: Iterable[WantedDevice], source: VmSettings | None) -> Difference:
+def difference(seen: VmSettings, wanted: Iterable[WantedDevice], source: VmSettings | None) -> _Difference:
     """Return what turns a VM's devices into the wanted ones.
 
     Of what is there and not wanted only vGPUs, PCI functions, SR-IOV cards and the source's own NICs are removed; a NIC
@@ -46,7 +46,7 @@ def difference(seen: VmSettings, wanted: Iterable[WantedDevice], source: VmSetti
     missing = tuple(want for want in wanted if not left.claim(want))
     replaced = left.plain_card() if any(isinstance(want, WantNic) for want in missing) else None
     unwanted = tuple(device for device in left.devices if device is replaced or _must_go(device, source))
-    return Difference(missing, unwanted)
+    return _Difference(missing, unwanted)
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class _Left:
         self.devices = sorted(self.seen.devices, key=lambda device: device.key)
 
     def claim(self, want: WantedDevice) -> bool:
-        """Take what satisfies the wish from what is left, and say whether there was something."""
+        """Take what satisfies the requirements from what is left, and say whether there was something."""
         found = self._group(want) if isinstance(want, WantGroup) else self._single(want)
         for device in found:
             self.devices.remove(device)

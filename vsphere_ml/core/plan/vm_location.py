@@ -1,7 +1,7 @@
 """Where VMs lie in vCenter's inventory: their folder, their resource pool, their datastore.
 
-A folder or pool that the file names is a wish, and VMs are moved there while they run. One that it leaves out is no
-wish: where somebody has moved a VM meanwhile, that is told and left alone.
+A folder or pool that the file names is wanted, and VMs are moved there while they run. One that it leaves out is
+not: where somebody has moved a VM meanwhile, that is told and left alone.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def list_capacity(inventory: Inventory, host: str = "*") -> tuple[CapacityRow, .
 
 
 def asks(found: Sequence[CapacityRow], inventory: Inventory, *, clusters: bool) -> dict[Place, tuple[Ask, ...]]:
-    """Return what is to be asked of vCenter: of each host that can take VMs, and of whole clusters if wished."""
+    """Return what is to be asked of vCenter: of each host that can take VMs, and of whole clusters if wanted."""
     usable = {host.ref for host in inventory.hosts if _is_usable_host(host)}
     asked: dict[Place, dict[Ask, None]] = {}
     for each in found:

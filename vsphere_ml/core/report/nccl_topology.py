@@ -28,7 +28,7 @@ _BUS_ID = re.compile(r"([0-9a-f]{4,8}):([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopologyPlace:
+class _TopologyPlace:
     """Where one function of a VM sits on its host. `label` stands for its bus id in the guest."""
 
     label: str
@@ -41,7 +41,7 @@ class TopologyPlace:
 class TopologyShape:
     """A VM's functions on their host, GPUs first and each kind by address."""
 
-    places: tuple[TopologyPlace, ...]
+    places: tuple[_TopologyPlace, ...]
 
     @property
     def certain(self) -> bool:
@@ -102,14 +102,14 @@ def _bus_id(text: str) -> str:
     return f"{match[1][-4:]}:{match[2]}"
 
 
-def _place(host: Host, label: str, pci_class: str, address: PciAddress) -> TopologyPlace:
+def _place(host: Host, label: str, pci_class: str, address: PciAddress) -> _TopologyPlace:
     above = tuple(reversed(bridges(host, address)))
-    return TopologyPlace(
+    return _TopologyPlace(
         label=label, pci_class=pci_class, numa=host.numa_of(address), switches=above[_BELOW_ROOT_PORT:]
     )
 
 
-def _shared_bridges(places: Sequence[TopologyPlace]) -> frozenset[PciAddress]:
+def _shared_bridges(places: Sequence[_TopologyPlace]) -> frozenset[PciAddress]:
     """Return the bridges that bring functions together: the inmost of those with the same functions below."""
     below: dict[PciAddress, frozenset[str]] = {}
     for place in places:
@@ -119,7 +119,7 @@ def _shared_bridges(places: Sequence[TopologyPlace]) -> frozenset[PciAddress]:
     return frozenset(innermost.values())
 
 
-def _innermost(place: TopologyPlace, shared: frozenset[PciAddress]) -> PciAddress | None:
+def _innermost(place: _TopologyPlace, shared: frozenset[PciAddress]) -> PciAddress | None:
     return next((each for each in reversed(place.switches) if each in shared), None)
 
 

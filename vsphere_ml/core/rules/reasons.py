@@ -49,7 +49,7 @@ class RejectReason(StrEnum):
     PIN = "set the node's host to another, or `vsml destroy --only` it and provision again"
 
 
-# What a change of the file mends also where a node stands already; anything else there needs another host.
+# What a change of the file corrects also where a node exists already; anything else there needs another host.
 _IN_THE_FILE = frozenset(
     {
         RejectReason.MODEL,

@@ -31,7 +31,7 @@ Calibrated = dict[tuple[int, Transport], MeasuredLinks]
 
 
 def where_possible(spec: BenchSpec, session: BenchSession) -> BenchSpec:
-    """Return the wish with its links also measured over every transport that the guests have the tools for."""
+    """Return the spec with its links also measured over every transport that the guests have the tools for."""
     possible = [each for each in Transport if _missing_tool(session, max(spec.nodes), each) is None]
     return replace(spec, link_transports=tuple(dict.fromkeys([*spec.transports, *possible])))
 

@@ -417,7 +417,7 @@ def _choose_places(places: Sequence[GuestPlace], asked: Benchmark) -> tuple[Gues
 
 
 def _needs(spec: BenchSpec) -> Needs:
-    """Return the most that any workload of the wish needs; ranks of nccl-tests are started by a script of ours."""
+    """Return the most that any workload of the spec needs; ranks of nccl-tests are started by a script of ours."""
     if set(spec.workloads) <= WITHOUT_RANKS:
         return Needs.NOTHING
     if set(spec.workloads) <= {*WITHOUT_RANKS, Workload.NCCL, Workload.REGIMES}:

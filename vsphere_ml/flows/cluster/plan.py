@@ -1,4 +1,4 @@
-"""Looks at the site and compares it with the wish: the first half of every command. Writes nothing."""
+"""Looks at the site and compares it with the spec: the first half of every command. Writes nothing."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def plan(
     first_boots: Mapping[str, FirstBoot] | None = None,
     ready: HostConfiguration | None = None,
 ) -> PlacedPlan:
-    """Return what turns the site into the wish. Raises NotPossible when a node has no placement.
+    """Return what brings the site to the spec. Raises NotPossible when a node has no placement.
 
     With `ready`, hosts may be changed as far as the spec asks; without it they are taken as they are.
     """

@@ -1,4 +1,4 @@
-"""`vsml provision`: brings a site to the wish, and the guests to their playbooks."""
+"""`vsml provision`: brings a site to the spec, and the guests to their playbooks."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Report:
 
     @property
     def drift(self) -> tuple[Diagnostic, ...]:
-        """In what the site still differs from the file, without a change of vsml that would mend it."""
+        """In what the site still differs from the file, without a change of vsml that would correct it."""
         return tuple(each for each in self.diagnostics if each.severity is not Severity.INFO)
 
     @property

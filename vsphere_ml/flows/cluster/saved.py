@@ -1,4 +1,4 @@
-"""A plan as a file: written today, carried out later, refused when the site or the wish has moved on.
+"""A plan as a file: written today, carried out later, refused when the site or the file has changed since.
 
 A saved plan is never decoded into changes. A fresh plan is made and must say the same, word for word; so a file that
 somebody edited can ask for nothing that vsml would not do anyway.
@@ -36,7 +36,7 @@ HOSTS = "hosts"  # the stage before all others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SavedStage:
+class _SavedStage:
     """One stage of it; each change by its kind and fields."""
 
     title: str
@@ -48,9 +48,9 @@ class SavedPlan:
     """What a plan file says."""
 
     cluster: str
-    spec: str  # digest of the wish it was made from
+    spec: str  # digest of the spec it was made from
     site: str  # which vCenter and data centre
-    stages: tuple[SavedStage, ...]
+    stages: tuple[_SavedStage, ...]
     guests: Any  # None: they are left alone
     placements: tuple[Any, ...]
     notes: tuple[str, ...]
@@ -121,7 +121,7 @@ def refuse_stale(saved: SavedPlan, proposal: Proposal, spec: ClusterSpec) -> Non
 
 
 def digest(spec: ClusterSpec) -> str:
-    """Return a fingerprint of the wish: where the file lies and how vCenter is reached do not matter."""
+    """Return a fingerprint of the spec: where the file lies and how vCenter is reached do not matter."""
     guest = (spec.guest.user, spec.guest.first_boot, spec.guest.domain, spec.guest.playbooks, spec.guest.settings)
     ready: dict[str, object] = {
         "kinds": sorted(spec.host_config.kinds),

@@ -30,7 +30,7 @@ _NOT_UP_YET = frozenset({"guest.unreachable", "guest.timeout"})
 
 
 @dataclass(frozen=True, slots=True)
-class Deadline:
+class _Deadline:
     """The end of one wait for everything that a guest needs to be entered."""
 
     clock: Clock
@@ -42,15 +42,15 @@ class Deadline:
         return max(0.0, self.at - self.clock.now())
 
 
-def start_deadline(wait_s: float, clock: Clock) -> Deadline:
-    return Deadline(clock, clock.now() + wait_s, wait_s)
+def start_deadline(wait_s: float, clock: Clock) -> _Deadline:
+    return _Deadline(clock, clock.now() + wait_s, wait_s)
 
 
 def wait_ready(
     run: RunContext,
     inventory: Inventory,
     guests: Guests,
-    deadline: Deadline,
+    deadline: _Deadline,
     *,
     only: Collection[str] = (),
     notify: GuestListener = lambda _event: None,
@@ -66,7 +66,7 @@ def wait_ready(
 def wait_address(
     run: RunContext,
     inventory: Inventory,
-    deadline: Deadline,
+    deadline: _Deadline,
     *,
     guests: Guests | None = None,
     only: Collection[str] = (),
@@ -182,7 +182,7 @@ def _reread_late_vms(run: RunContext, inventory: Inventory, late: Collection[str
     return replace(inventory, vms=tuple(seen.get(vm.ref, vm) for vm in inventory.vms))
 
 
-def _with_late_reasons(found: GuestTargets, late: Mapping[str, str], deadline: Deadline) -> GuestTargets:
+def _with_late_reasons(found: GuestTargets, late: Mapping[str, str], deadline: _Deadline) -> GuestTargets:
     """Return the guests with how long those without an address were waited for."""
     for name in late:
         if name in found.errors and deadline.wait_s:

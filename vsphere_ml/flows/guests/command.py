@@ -27,7 +27,7 @@ _DENIED = ("permission denied", "operation not permitted", "are you root", "must
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerGroup:
+class _AnswerGroup:
     """Nodes that answered the same."""
 
     nodes: tuple[str, ...]
@@ -39,7 +39,7 @@ class Answered:
     """What a command said: groups of equal answers, the largest first, and the nodes it could not be run on."""
 
     cluster: str
-    groups: tuple[AnswerGroup, ...]
+    groups: tuple[_AnswerGroup, ...]
     errors: Mapping[str, VsmlError]
     as_root: bool = False
 
@@ -134,7 +134,7 @@ def _group_answers(spec: ClusterSpec, command: GuestCommand, seen: Mapping[str, 
     groups = sorted(nodes.items(), key=lambda item: -len(item[1]))
     return Answered(
         cluster=spec.name,
-        groups=tuple(AnswerGroup(nodes=tuple(names), answer=answer) for answer, names in groups),
+        groups=tuple(_AnswerGroup(nodes=tuple(names), answer=answer) for answer, names in groups),
         errors=errors,
         as_root=command.as_root,
     )

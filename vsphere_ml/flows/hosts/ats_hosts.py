@@ -1,4 +1,4 @@
-"""Looks at the hosts and holds what is seen against the wish: the first half of `enable-ats`. Writes nothing."""
+"""Looks at the hosts and compares what is seen with what is wanted: the first half of `enable-ats`. Writes nothing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Task:
 
 @dataclass(slots=True)
 class HostsReading:
-    """Looks at hosts, as often as needed, for one wish."""
+    """Looks at hosts, as often as needed, for one task."""
 
     run: RunContext
     session: HostSession
@@ -82,7 +82,7 @@ class HostsReading:
         return {ref: record for ref, record in found.items() if record is not None}
 
     def again(self, host: HostPlan) -> HostFacts:
-        """Return one host's facts as they are now, held against the same wish."""
+        """Return one host's facts as they are now, compared with what is wanted."""
         return self._plan(see_one(self.session.hosts, host.facts.host, host.name)).facts
 
     def _plan(self, state: EsxiHostState) -> HostPlan:

@@ -82,7 +82,7 @@ class AtsReport:
 
 
 def enable_ats(seen: HostsReading, *, approve: Approve, show: Callable[[AtsPlan], None] | None = None) -> AtsReport:
-    """Look, plan, ask, and bring one host after another to the wish; each is believed only when seen after its reboot.
+    """Look, plan, ask, and configure one host after another; each is believed only when seen after its reboot.
 
     Raises NotPossible, before anything is touched, when one of the hosts must not be; the plan is given to `show` then.
     """

@@ -72,7 +72,7 @@ class StepTimeouts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepTaken:
+class _StepTaken:
     change: HostChange
     seconds: float
 
@@ -82,7 +82,7 @@ class HostOutcome:
     """What became of one host. `left` says in words what is not as it was found."""
 
     plan: HostPlan
-    done: tuple[StepTaken, ...] = ()
+    done: tuple[_StepTaken, ...] = ()
     errors: tuple[VsmlError, ...] = ()
     left: tuple[str, ...] = ()
     begun: bool = True  # false: an earlier host had failed
@@ -153,7 +153,7 @@ class _OneHost:
 
     walk: HostExecutor
     plan: HostPlan
-    done: list[StepTaken] = field(default_factory=list)
+    done: list[_StepTaken] = field(default_factory=list)
     errors: list[VsmlError] = field(default_factory=list)
     gone: bool = False  # it went down and did not come back
     may_have_entered: bool = False  # the answer to entering maintenance mode was lost
@@ -197,7 +197,7 @@ class _OneHost:
             self._failed(change, error)
             return
         self.now = None
-        self.done.append(StepTaken(change=change, seconds=walk.clock.now() - begun))
+        self.done.append(_StepTaken(change=change, seconds=walk.clock.now() - begun))
         walk.notify(StepDone(change=change, seconds=self.done[-1].seconds))
         if isinstance(change, Reboot | AwaitHost) or self._is_last(change):
             self._check()

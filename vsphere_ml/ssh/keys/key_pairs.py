@@ -26,14 +26,14 @@ FOR_OTHERS = 0o077
 
 
 @dataclass(frozen=True, slots=True)
-class KeyPair:
+class _KeyPair:
     """A private key's file, and its public half as a line of authorized_keys."""
 
     private: Path
     public: str
 
 
-def key_pair(folder: Path, cluster: str) -> KeyPair:
+def key_pair(folder: Path, cluster: str) -> _KeyPair:
     """Return the cluster's own ed25519 pair; it is made when there is none. GuestError `guest.key-unusable`."""
     private = folder / "id_ed25519"
     try:
@@ -47,7 +47,7 @@ def key_pair(folder: Path, cluster: str) -> KeyPair:
         raise _unusable_key(private, error.strerror or str(error), f"ls -ld {folder}") from error
 
 
-def read_key_pair(private: Path, *, comment: str = "vsml") -> KeyPair:
+def read_key_pair(private: Path, *, comment: str = "vsml") -> _KeyPair:
     """Return the pair of a private key that is there. GuestError `guest.key-unusable`, also when others may read it."""
     try:
         if private.stat().st_mode & FOR_OTHERS:
@@ -63,7 +63,7 @@ def read_key_pair(private: Path, *, comment: str = "vsml") -> KeyPair:
         hint = f"ssh-add {private}, and use the agent" if encrypted else f"ssh-keygen -y -f {private}"
         raise _unusable_key(private, why, hint) from error
     line = public.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
-    return KeyPair(private, f"{line} {comment}")
+    return _KeyPair(private, f"{line} {comment}")
 
 
 def public(private: Path, *, comment: str = "vsml") -> str:

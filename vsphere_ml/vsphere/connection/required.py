@@ -74,7 +74,7 @@ def require_result(result: T | None, found: Any, method: str) -> T:
 
 
 @dataclass(frozen=True, slots=True)
-class BlankObject:
+class _BlankObject:
     """A data object before its answer is read: what it has to have is not set."""
 
     kind: Any
@@ -92,11 +92,11 @@ class BlankObject:
 
 
 @cache
-def blank_object(kind: Any, version: str) -> BlankObject:
+def blank_object(kind: Any, version: str) -> _BlankObject:
     """Return what objects of a type are made from in this API version; a fault is not one: it keeps its values."""
     values = {name: value for name, value in vars(kind()).items() if name not in _required_names(kind, version)}
     lists = {name: type(value) for name, value in values.items() if isinstance(value, list)}
-    return BlankObject(kind, {name: value for name, value in values.items() if name not in lists}, (*lists.items(),))
+    return _BlankObject(kind, {name: value for name, value in values.items() if name not in lists}, (*lists.items(),))
 
 
 def type_name(found: Any) -> str:

@@ -81,7 +81,7 @@ def address(server: str) -> tuple[str, int]:
 
 
 class Session:
-    """A signed-in vCenter. `read` and `write` run calls over it and mend it when they find it broken."""
+    """A signed-in vCenter. `read` and `write` run calls over it and repair it when they find it broken."""
 
     def __init__(self, endpoint: VCenterEndpoint, username: str, password: str) -> None:
         self._endpoint = endpoint

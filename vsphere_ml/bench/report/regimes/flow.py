@@ -26,21 +26,21 @@ BACK = 24  # below the workers, where the ring closes
 
 
 @dataclass(frozen=True, slots=True)
-class FlowDrawing:
+class _FlowDrawing:
     """A drawing and what it shows."""
 
     caption: str
     svg: str
 
 
-def flow_drawings(points: Sequence[RegimePoint], width: int = WIDTH) -> Iterator[FlowDrawing]:
+def flow_drawings(points: Sequence[RegimePoint], width: int = WIDTH) -> Iterator[_FlowDrawing]:
     """Yield a drawing for each regime, with the workers of the largest number of nodes it was measured on."""
     largest = {each.regime: each for each in sorted(points, key=lambda each: each.configuration.nodes)}
     for regime, point in largest.items():
         shape = shape_of(point.configuration, 0.0)
         servers = shape.servers if regime.spec.by is ExchangeBy.SERVERS else 0
         caption = f"{regime.spec.title}: computation {regime.spec.computation}"
-        yield FlowDrawing(caption, draw(regime, min(shape.workers, MOST), servers, width))
+        yield _FlowDrawing(caption, draw(regime, min(shape.workers, MOST), servers, width))
 
 
 def draw(regime: Regime, workers: int, servers: int, width: int = WIDTH) -> str:

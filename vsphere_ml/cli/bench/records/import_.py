@@ -19,7 +19,7 @@ Into = Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Results
 
 
 @option_group
-class ImportOptions:
+class _ImportOptions:
     """What logs do not say."""
 
     nodes: Annotated[int | None, typer.Option(min=1, metavar="N", help="Nodes, where the log does not say.")] = None
@@ -73,7 +73,7 @@ class ImportOptions:
 
 
 @command
-def import_(terminal: Terminal, logs: Logs, into: Into, *, options: ImportOptions) -> Answer:
+def import_(terminal: Terminal, logs: Logs, into: Into, *, options: _ImportOptions) -> Answer:
     """Read logs of other tools into a record, so that they get bounds, intervals and comparisons.
 
     Known are nccl-tests (all its collectives, table and `-J`), Horovod's synthetic benchmarks, tf_cnn_benchmarks,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _STYLES = {"---": "bold", "+++": "bold", "@@ ": "cyan", "+": "green", "-": "red"}
 
 
-class DiffText(VerbatimText):
+class _DiffText(VerbatimText):
     """A diff, in the colours of its lines."""
 
     def style_of(self, line: str) -> str:
@@ -27,7 +27,7 @@ def text(ported: PortedScript) -> RenderableType:
     """Return the diff; a sentence when there is nothing to change."""
     diff = labelled_diff(ported)
     if diff:
-        return DiffText(diff)
+        return _DiffText(diff)
     if ported.left:
         return line(f"{ported.file}: nothing is changed")
     return line((f"{ported.file} is ported: nothing to change", "green"))

@@ -26,7 +26,7 @@ class Box:
 
 
 @dataclass(slots=True)
-class Drawing:
+class _Drawing:
     """SVG elements, and how large what they show is."""
 
     width: float = 0
@@ -66,9 +66,9 @@ def _head(box: Box) -> float:
     return _TITLE + _LINE * len(box.lines) + (_PAD if box.lines or not box.inside else 0)
 
 
-def stack_boxes(boxes: Sequence[Box], gap: float = 16) -> Drawing:
+def stack_boxes(boxes: Sequence[Box], gap: float = 16) -> _Drawing:
     """Return boxes drawn one below another."""
-    drawing = Drawing()
+    drawing = _Drawing()
     for each in boxes:
         drawing.box(each, 1, drawing.height + (gap if drawing.elements else 1))
     return drawing

@@ -160,7 +160,7 @@ def _became(event: OfChange) -> str:
 
 
 @dataclass(slots=True)
-class ChangeRow:
+class _ChangeRow:
     """What is known of one VM (or of one change to the site) while it is worked on."""
 
     doing: str = "waiting"
@@ -170,7 +170,7 @@ class ChangeRow:
     state: str = "waiting"  # waiting, running, queued, done, failed, skipped
 
 
-class ChangeBoard(MovingTable[ChangeRow]):
+class ChangeBoard(MovingTable[_ChangeRow]):
     """One row a VM."""
 
     def __call__(self, event: Event, /) -> None:
@@ -189,18 +189,18 @@ class ChangeBoard(MovingTable[ChangeRow]):
         table.add_column(width=12)
         table.add_column(overflow="ellipsis", no_wrap=True)
 
-    def cells(self, name: str, row: ChangeRow) -> Sequence[RenderableType]:
+    def cells(self, name: str, row: _ChangeRow) -> Sequence[RenderableType]:
         return line(name), _bar(row), self._doing(row)
 
     def _begin(self, event: Acting) -> None:
         self.stop()
         self._rows = {}
         for change in event.plan.changes:
-            self._rows.setdefault(_row_name(change), ChangeRow()).left += 1
+            self._rows.setdefault(_row_name(change), _ChangeRow()).left += 1
         self.start()
 
     def _update(self, event: OfChange) -> None:
-        row = self._rows.setdefault(_row_name(event.change), ChangeRow(left=1))
+        row = self._rows.setdefault(_row_name(event.change), _ChangeRow(left=1))
         match event:
             case Started():
                 row.state, row.doing, row.percent, row.since = "running", changes.verb(event.change), 0, self._clock()
@@ -221,7 +221,7 @@ class ChangeBoard(MovingTable[ChangeRow]):
             case _:
                 assert_never(event)
 
-    def _doing(self, row: ChangeRow) -> Text:
+    def _doing(self, row: _ChangeRow) -> Text:
         match row.state:
             case "running":
                 return line(f"{row.doing} ", (f"{self._clock() - row.since:.0f} s", "dim"))
@@ -237,5 +237,5 @@ def _row_name(change: Change) -> str:
     return subject(change) or object_name(change)
 
 
-def _bar(row: ChangeRow) -> ProgressBar:
+def _bar(row: _ChangeRow) -> ProgressBar:
     return ProgressBar(total=100, completed=100 if row.state == "done" else row.percent, width=12)

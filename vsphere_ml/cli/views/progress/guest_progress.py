@@ -83,7 +83,7 @@ def _end(event: GuestEnded) -> str:
 
 
 @dataclass(slots=True)
-class GuestRow:
+class _GuestRow:
     """What is known of one guest while it is worked on."""
 
     state: str
@@ -92,7 +92,7 @@ class GuestRow:
     since: float
 
 
-class GuestBoard(MovingTable[GuestRow]):
+class GuestBoard(MovingTable[_GuestRow]):
     """One row a guest: where it is in which playbook, for how long, and what it does."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
@@ -108,7 +108,7 @@ class GuestBoard(MovingTable[GuestRow]):
             state, at = _guest_state(event, before.at if before else "")
             self._worked |= isinstance(event, Applying)
             doing = _name_work(event) or "entering it over SSH"
-            self._rows[event.node] = GuestRow(state=state, at=at, doing=doing, since=self._clock())
+            self._rows[event.node] = _GuestRow(state=state, at=at, doing=doing, since=self._clock())
             self.start()
 
     def leave(self, *, over: bool = False) -> None:
@@ -126,7 +126,7 @@ class GuestBoard(MovingTable[GuestRow]):
         table.add_column(no_wrap=True, justify="right")
         table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
 
-    def cells(self, name: str, row: GuestRow) -> Sequence[RenderableType]:
+    def cells(self, name: str, row: _GuestRow) -> Sequence[RenderableType]:
         moving = row.state in {"running", "waiting"}
         passed = f"{self._clock() - row.since:.0f} s" if moving else ""
         return line(name), line((row.at, "dim")), line((passed, "dim")), line((row.doing, STYLES[row.state]))

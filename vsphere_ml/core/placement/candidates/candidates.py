@@ -291,7 +291,7 @@ def _several_nics(
 def _nearest_ports(
     capacity: HostCapacity, gpus: Sequence[PciAddress], ports: Sequence[PciAddress], requirements: NodeRequirements
 ) -> tuple[PciAddress, ...]:
-    """Return as many ports as wished, taking for one GPU after another the nearest that is left."""
+    """Return as many ports as wanted, taking for one GPU after another the nearest that is left."""
     left, chosen = sorted(ports), list[PciAddress]()
     for number in range(requirements.nics):
         gpu = gpus[number % len(gpus)]

@@ -24,7 +24,7 @@ CONSOLIDATION = "consolidation"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class _Place:
-    """Room for one GPU's worth of what is wished; places sort in the order in which they are expected to be filled."""
+    """Room for one GPU's worth of what is wanted; places sort in the order in which they are expected to be filled."""
 
     unsliced: bool  # MIG mode would have to be switched on first, and no other node wants that
     load: int  # MiB that the GPU gives already, this one's fellows included; negative where full GPUs come first

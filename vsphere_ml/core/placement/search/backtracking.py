@@ -1,8 +1,8 @@
-"""A walk through seatings, depth first: the nodes with the least room to spare first, each on the best host.
+"""A search through placements, depth first: the nodes with the least capacity to spare first, each on the best host.
 
-Three things keep it short. Hosts in the same state are tried once. After every choice, each crowd must still have at
-least as many places as it has nodes waiting, by bounds that never count too few. A state from which no way led to the
-end is never entered again.
+Three things keep it short. Hosts in the same state are tried once. After every choice, each node class must still have
+at least as many places as it has nodes waiting, by bounds that never count too few. A state from which no way led to
+the end is never entered again.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class BacktrackingSearch:
     node_classes: Sequence[NodeClass]
     signatures: HostSignature
     tries: int  # choices before it gives up
-    _places: dict[int, int] = field(default_factory=dict)  # at most, of each crowd over all rooms
-    _alike: dict[int, dict[tuple[int, Hashable], set[int]]] = field(default_factory=dict)  # rooms of each crowd
-    _most: dict[tuple[int, Hashable], int] = field(default_factory=dict)  # by crowd and a room's likeness
+    _places: dict[int, int] = field(default_factory=dict)  # at most, of each class over all hosts
+    _alike: dict[int, dict[tuple[int, Hashable], set[int]]] = field(default_factory=dict)  # hosts of each class
+    _most: dict[tuple[int, Hashable], int] = field(default_factory=dict)  # by class and a host's signature
     _dead: set[Hashable] = field(default_factory=set)  # states without a way to the end
     _path: list[_Step] = field(default_factory=list)
     _levels: list[Iterator[_Step]] = field(default_factory=list)  # choices left after each step of the path
-    _before: dict[int, Hashable] = field(default_factory=dict)  # likeness of each room in use when the walk began
+    _before: dict[int, Hashable] = field(default_factory=dict)  # signature of each host in use when the search began
 
     def __post_init__(self) -> None:
         for node_class in self.node_classes:
@@ -108,7 +108,7 @@ class BacktrackingSearch:
         return all(self._slack(node_class) >= 0 for node_class in self.node_classes)
 
     def _enough(self) -> bool:
-        """Return whether all rooms together have what all who wait need of what every crowd takes."""
+        """Return whether all hosts together have what all who wait need of what every class takes."""
         capacities = {
             order: capacity
             for node_class in self.node_classes
@@ -125,7 +125,7 @@ class BacktrackingSearch:
         return self._places[node_class.rank] - len(node_class.waiting)
 
     def _choices(self) -> Iterator[_Step]:
-        """Return the choices of the crowd with the least room to spare, best first: as `Table.best` would rank them."""
+        """Return the choices of the class with the least to spare, ranked as `PlacementState.best` ranks."""
         node_class = min(
             (each for each in self.node_classes if each.waiting), key=lambda each: (self._slack(each), each.rank)
         )
@@ -139,7 +139,7 @@ class BacktrackingSearch:
         return (_Step(node_class, node, capacity, option) for _, capacity, option in found)
 
     def _unlike(self, node_class: NodeClass) -> Iterator[HostCapacity]:
-        """Yield the rooms with places for a crowd; of those that are alike only the one it would rather have."""
+        """Yield the hosts with places for a class; of those that are alike only the one it would rather have."""
         seen: set[Hashable] = set()
         known = self._alike[node_class.rank]
         firsts = {key: min(orders) for key, orders in known.items() if orders}
@@ -164,7 +164,7 @@ class BacktrackingSearch:
         self._come(step.capacity)
 
     def _come(self, capacity: HostCapacity) -> None:
-        """Count a room, as it is now, among those of every crowd that it has places for."""
+        """Count a host, as it is now, among those of every class that it has places for."""
         key = self._key(capacity)
         for node_class in self.node_classes:
             if capacity.order in node_class.host_capacities and (places := self._in(capacity, node_class)):
@@ -172,7 +172,7 @@ class BacktrackingSearch:
                 self._alike[node_class.rank].setdefault(key, set()).add(capacity.order)
 
     def _go(self, capacity: HostCapacity) -> None:
-        """Count a room no more, before something in it changes."""
+        """Count a host no more, before something in it changes."""
         key = self._key(capacity)
         for node_class in self.node_classes:
             if capacity.order in node_class.host_capacities and (places := self._in(capacity, node_class)):
@@ -183,7 +183,7 @@ class BacktrackingSearch:
         return self.table.toward * capacity.nodes, self.signatures.of(capacity)
 
     def _in(self, capacity: HostCapacity, node_class: NodeClass) -> int:
-        """Return how many of a crowd a room could take at most."""
+        """Return how many of a class a host could take at most."""
         key = (node_class.rank, self.signatures.of(capacity))
         if key not in self._most:
             some = bool(self.table.candidates(node_class.like, capacity).options)
@@ -191,7 +191,7 @@ class BacktrackingSearch:
         return self._most[key]
 
     def _state(self) -> Hashable:
-        """Return what tells this state from others: who waits, and how many rooms became what."""
+        """Return what tells this state from others: who waits, and how many hosts became what."""
         capacities = {step.capacity.order: step.capacity for step in self._path}
         became = Counter((self._before[order], self.signatures.of(capacity)) for order, capacity in capacities.items())
         return tuple(len(node_class.waiting) for node_class in self.node_classes), frozenset(became.items())

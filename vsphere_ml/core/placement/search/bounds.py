@@ -1,4 +1,4 @@
-"""How many nodes that ask for the same a room could take at the very most: what lets a search turn back early."""
+"""How many nodes that ask for the same a host could take at the very most: what lets a search turn back early."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MEMORY, GPUS, LINKED, FUNCTIONS, NUMA = "memory", "GPUs", "NVLink groups", "NIC 
 
 
 def most_nodes(capacity: HostCapacity, requirements: NodeRequirements, *, lenient: bool = False) -> int:
-    """Return a number that nodes of this wish in this room can never exceed; each resource is looked at by itself."""
+    """Return a number that nodes of these requirements on this host can never exceed, each resource by itself."""
     return min(limits(capacity, requirements, lenient=lenient).values())
 
 
 def limits(capacity: HostCapacity, requirements: NodeRequirements, *, lenient: bool = False) -> dict[str, int]:
-    """Return for how many nodes of this wish each resource of a room is enough, by the resource's name."""
+    """Return for how many nodes of these requirements each resource of a host is enough, by the resource's name."""
     return {name: max(0, number) for name, number in _limits(capacity, requirements, lenient=lenient)}
 
 
@@ -44,12 +44,12 @@ def _limits(capacity: HostCapacity, requirements: NodeRequirements, *, lenient: 
 
 
 def gpus(capacity: HostCapacity, requirements: NodeRequirements) -> int:
-    """Return how many of the wished GPUs or vGPUs a room still gives."""
+    """Return how many of the wanted GPUs or vGPUs a host still gives."""
     return sum(spare for _, spare in _spare_gpus(capacity, requirements))
 
 
 def _spare_gpus(capacity: HostCapacity, requirements: NodeRequirements) -> Iterator[tuple[PciAddress, int]]:
-    """Yield each GPU that the wish could be given of, and how many it still gives."""
+    """Yield each GPU that the requirements could be met from, and how many it still gives."""
     if isinstance(requirements.gpu, ProfileName):
         for gpu in vgpus.suitable_gpus(capacity.host, requirements.gpu):
             yield gpu.address, vgpus.spare_vgpus(capacity, gpu, requirements.gpu)
@@ -66,7 +66,7 @@ def least_needs(requirements: NodeRequirements) -> tuple[int, int]:
 
 
 def left(capacity: HostCapacity) -> tuple[int, int]:
-    """Return what a room has at most of what `needed` counts."""
+    """Return what a host has at most of what `needed` counts."""
     there = (address for address in capacity.gpus if address not in capacity.holders)
     parts = (sum(_part(share.profile) for share in capacity.shares.get(address, ())) for address in there)
     return capacity.memory, sum(GPU - taken for taken in parts)
@@ -79,7 +79,7 @@ def _part(profile: ProfileName) -> int:
 
 
 def functions(capacity: HostCapacity, requirements: NodeRequirements) -> int | None:
-    """Return how many functions of the wished NIC a room still gives; None where nothing limits them."""
+    """Return how many functions of the wanted NIC a host still gives; None where nothing limits them."""
     ports = [nic for nic in capacity.host.nics if is_model(nic.name, requirements.model)]
     if not requirements.nic.spec.function or not ports:
         return None

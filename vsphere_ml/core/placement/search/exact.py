@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.placement.search.greedy import PlacementState
 
 STEPS = 2000  # of the walk: about a second
-QUESTIONS = 60_000  # to rooms while they are filled: some five seconds
+QUESTIONS = 60_000  # to hosts while they are filled: some five seconds
 TRIES = 100_000  # loads given to hosts: as much again
 
 
@@ -38,7 +38,7 @@ class Search:
     _capacities: list[HostCapacity] = field(init=False)
     _signatures: HostSignature = field(init=False)
     _loads: FeasibleLoads = field(init=False)
-    _bins: list[list[Bundle]] | None = None  # what each room can hold
+    _bins: list[list[Bundle]] | None = None  # what each host can hold
 
     def __post_init__(self) -> None:
         self.node_classes = list_node_classes(self.table, self.nodes)
@@ -61,7 +61,7 @@ class Search:
                 self.table.give(node)
 
     def impossible(self, counts: Sequence[int]) -> bool:
-        """Return whether it is proven that so many of each crowd do not fit; nobody is placed."""
+        """Return whether it is proven that so many of each class do not fit; nobody is placed."""
         try:
             return self._cover(tuple(counts), TRIES // 50) is None
         except OutOfTriesError:

@@ -38,7 +38,7 @@ Hardness = tuple[bool, int, int, bool, int, int, tuple[tuple[int, str], ...]]
 
 @dataclass(slots=True)
 class PlacementState:
-    """The rooms of a site, the nodes placed in them, and the offers that were worked out."""
+    """The hosts of a site, the nodes placed on them, and the offers that were worked out."""
 
     spec: ClusterSpec
     resolved: ResolvedSite
@@ -50,8 +50,8 @@ class PlacementState:
     lenient: bool = False  # as for `settle`
     every: bool = False  # as for `offer`: the search asks for every way to sit, not only for the best ones
     _candidates: dict[tuple[int, int], tuple[int, HostCandidates]] = field(default_factory=dict)
-    _rankings: dict[tuple[int, str | None], Ranking] = field(default_factory=dict)  # by wish and pinned host
-    _changed: list[int] = field(default_factory=list)  # rooms by order, each time somebody came or went
+    _rankings: dict[tuple[int, str | None], Ranking] = field(default_factory=dict)  # by requirements and pinned host
+    _changed: list[int] = field(default_factory=list)  # hosts by order, each time somebody came or went
 
     def __post_init__(self) -> None:
         by_ref = {host.ref: host for host in self.inventory.hosts}
@@ -111,7 +111,7 @@ class PlacementState:
         return 1 if self.spec.spread is Spread.SPREAD else -1
 
     def ask(self, *, lenient: bool | None = None, every: bool | None = None) -> None:
-        """Change what is asked of rooms from now on, and forget what they offered before."""
+        """Change what is asked of hosts from now on, and forget what they offered before."""
         self.lenient = self.lenient if lenient is None else lenient
         self.every = self.every if every is None else every
         self._candidates.clear()
@@ -138,12 +138,12 @@ class PlacementState:
         return self.liking(capacity, options[0]) if options else None
 
     def liking(self, capacity: HostCapacity, option: NodeCandidate) -> Liking:
-        """Return how early a room comes for a node: by neighbours and by near devices; to pack, by what it breaks."""
+        """Return how early a host comes for a node: by neighbours and by near devices; to pack, by what it breaks."""
         nodes, breaks = capacity.nodes + capacity.left_out, option.breaks if self.spec.spread is Spread.PACK else 0
         return self.toward * nodes, pair_distance(option), breaks
 
     def candidates(self, node: NodeSpec, capacity: HostCapacity) -> HostCandidates:
-        """Return what a room can give, worked out anew only when something there has changed."""
+        """Return what a host can give, worked out anew only when something there has changed."""
         asked = self.requirements[node.name]
         key = (id(asked), capacity.order)
         known = self._candidates.get(key)

@@ -1,4 +1,4 @@
-"""What a room can hold at once, of all crowds together: every load to which nothing could be added."""
+"""What a host can hold at once, of all node classes together: every load to which nothing could be added."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class FeasibleLoads:
-    """Finds the loads of rooms by filling them in every way; rooms that are alike are filled once."""
+    """Finds the loads of hosts by filling them in every way; hosts that are alike are filled once."""
 
     table: PlacementState
     node_classes: Sequence[NodeClass]
     signatures: HostSignature
-    tries: int  # questions to rooms: what each crowd could have there now
+    tries: int  # questions to hosts: what each class could have there now
     _known: dict[Hashable, list[Bundle]] = field(default_factory=dict)
 
     def of(self, capacity: HostCapacity) -> list[Bundle]:
-        """Return the largest loads, each a count for every crowd; OutOfTriesError when there are too many to see."""
+        """Return the largest loads, each a count for every class; OutOfTriesError when there are too many to see."""
         like = self.signatures.of(capacity)
         if like not in self._known:
             self.tries -= len(self.node_classes)
@@ -74,7 +74,7 @@ class FeasibleLoads:
 
 @contextmanager
 def _place_one(capacity: HostCapacity, node_class: NodeClass, option: NodeCandidate) -> Iterator[None]:
-    """Let one more node of a crowd sit in a room, for as long as it takes to see what fits beside it."""
+    """Let one more node of a class sit on a host, for as long as it takes to see what fits beside it."""
     name = f"{node_class.like.name} {capacity.nodes}"
     capacity.take(name, node_class.requirements, option)
     try:

@@ -1,4 +1,4 @@
-"""Which rooms can stand for each other: hosts that are built alike, with as much left on them."""
+"""Which hosts can stand for each other: those that are built alike, with as much left on them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class HostSignature:
-    """Gives rooms a value that is equal where nothing a node could ask for tells them apart.
+    """Gives hosts a value that is equal where nothing a node could ask for tells them apart.
 
     `pins` are the hosts that nodes ask for by name: these are like no other.
     """
@@ -47,7 +47,7 @@ class HostSignature:
 
 
 def _left(capacity: HostCapacity) -> tuple[Hashable, ...]:
-    """Return what is left in a room, whoever has the rest, and whichever of GPUs that can stand for each other."""
+    """Return what is left on a host, whoever has the rest, and whichever of GPUs that can stand for each other."""
     functions = [
         (nic.address, capacity.functions[nic.address], nic.address in capacity.holders) for nic in capacity.host.nics
     ]
@@ -71,7 +71,7 @@ def _gpus(capacity: HostCapacity) -> Iterator[Hashable]:
 
 
 def _build_signature(host: Host) -> Hashable:
-    """Return a host without its name, and without what a room counts by itself."""
+    """Return a host without its name, and without what is counted of it by itself."""
     bare = replace(
         host,
         ref=HostRef(""),

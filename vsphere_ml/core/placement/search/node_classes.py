@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class NodeClass:
-    """Nodes that ask for the same, and the rooms that they may be in."""
+    """Nodes that ask for the same, and the hosts that they may be on."""
 
     like: NodeSpec  # any of them
     requirements: NodeRequirements
@@ -26,7 +26,7 @@ class NodeClass:
 
 
 def list_node_classes(table: PlacementState, nodes: Sequence[NodeSpec]) -> list[NodeClass]:
-    """Return the crowds of nodes that are given the hardest to place first."""
+    """Return the classes of nodes that are given the hardest to place first."""
     by_ask: dict[tuple[int, str | None], list[NodeSpec]] = {}
     for node in nodes:
         by_ask.setdefault((id(table.requirements[node.name]), node.host), []).append(node)

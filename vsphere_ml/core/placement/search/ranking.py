@@ -1,4 +1,4 @@
-"""Rooms in the order in which they suit a wish, kept while nodes are placed in them."""
+"""Hosts in the order in which they suit a node's requirements, kept while nodes are placed on them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Suits: TypeAlias = "Callable[[HostCapacity], tuple[object, ...] | None]"  # less
 
 @dataclass(slots=True)
 class Ranking:
-    """A heap of rooms, by their order number. `changed` is the log of the rooms that nodes came to or went from.
+    """A heap of hosts, by their order number. `changed` is the log of the hosts that nodes came to or went from.
 
-    What the heap holds of a room that has changed since is passed over, for the log has put the room in anew.
+    What the heap holds of a host that has changed since is passed over, for the log has put the host in anew.
     """
 
     host_capacities: Mapping[int, HostCapacity]
@@ -33,7 +33,7 @@ class Ranking:
         heapq.heapify(self._heap)
 
     def best(self) -> HostCapacity | None:
-        """Return the room that suits best, the first among equals; None when none has a place."""
+        """Return the host that suits best, the first among equals; None when none has a place."""
         for order in dict.fromkeys(self.changed[self._read :]):
             if order in self.host_capacities and (entry := self._entry(order)) is not None:
                 heapq.heappush(self._heap, entry)

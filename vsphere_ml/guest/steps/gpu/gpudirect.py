@@ -21,7 +21,7 @@ _PEERMEM = KernelModule(name="nvidia-peermem")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GpuDirectMethod:
+class _GpuDirectMethod:
     """How GPU memory reaches the NIC, and why so."""
 
     dma_buf: bool
@@ -32,16 +32,16 @@ class GpuDirectMethod:
         return "DMA-BUF" if self.dma_buf else "nvidia-peermem"
 
 
-def gpudirect_method(seen: Mapping[str, CommandAnswer]) -> GpuDirectMethod:
+def gpudirect_method(seen: Mapping[str, CommandAnswer]) -> _GpuDirectMethod:
     """Return the way for a guest, from the answers to `PROBES`."""
     release = seen["kernel"].text
     numbers = re.match(r"(\d{1,9})\.(\d{1,9})", release)
     if numbers is None or (int(numbers[1]), int(numbers[2])) < _DMA_BUF_SINCE:
-        return GpuDirectMethod(dma_buf=False, reason=f"kernel {release} is older than 5.12")
+        return _GpuDirectMethod(dma_buf=False, reason=f"kernel {release} is older than 5.12")
     # The open module says `Dual MIT/GPL`, the closed one `NVIDIA`.
     if "MIT" not in seen["licence"].text:
-        return GpuDirectMethod(dma_buf=False, reason="the NVIDIA module is not the open one")
-    return GpuDirectMethod(dma_buf=True, reason=f"kernel {release} and the open NVIDIA module allow it")
+        return _GpuDirectMethod(dma_buf=False, reason="the NVIDIA module is not the open one")
+    return _GpuDirectMethod(dma_buf=True, reason=f"kernel {release} and the open NVIDIA module allow it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,5 +76,5 @@ class GpuDirect(Step):
 _NOTE = "/etc/vsml/gpudirect"
 
 
-def _method_note(chosen: GpuDirectMethod) -> str:
+def _method_note(chosen: _GpuDirectMethod) -> str:
     return f"{chosen.name}: {chosen.reason}\n"
