@@ -9,6 +9,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from vsphere_ml import __version__
 from vsphere_ml.cli.options import GLOBAL
+from vsphere_ml.cli.plain_values import read_plainly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -38,6 +39,10 @@ ELSEWHERE = {
 class Command(TyperCommand):
     """A command whose help leaves the global options to `vsml help options`."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        read_plainly(self.get_params(ctx))
+        return super().parse_args(ctx, args)
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         _show_flags_without_a_value(self, ctx)
         for parameter in self.params:
@@ -56,6 +61,7 @@ class CommandGroup(TyperGroup):
         For an option that is not given typer 0.29 imports pydantic, a third of what a TAB takes.
         """
         if not ctx.resilient_parsing or any(each.startswith("-") for each in args):
+            read_plainly(self.get_params(ctx))
             return super().parse_args(ctx, args)
         ctx._protected_args, ctx.args = args[:1], args[1:]  # noqa: SLF001 - where typer's groups leave them
         return args[1:]

@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING, Never
 
 from vsphere_ml.cli.options import GlobalOptions, Output, wants_json
 from vsphere_ml.cli.terminal import Answer, show, terminal
-from vsphere_ml.cli.views.cluster.changes import verb
 from vsphere_ml.cli.views.layout import envelope
 from vsphere_ml.core.errors import ConfigError, VsmlError
-from vsphere_ml.core.plan.changes import PowerOn
-from vsphere_ml.core.plan.describe import is_off, object_name
-from vsphere_ml.core.plan.outcome import HostsInterrupted, Interrupted, left_off
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,6 +90,11 @@ def _report_unwritten(shell: Terminal) -> int:
 
 
 def _interruption(interrupt: KeyboardInterrupt) -> _Interruption:
+    from vsphere_ml.cli.views.cluster.changes import verb
+    from vsphere_ml.core.plan.changes import PowerOn
+    from vsphere_ml.core.plan.describe import is_off, object_name
+    from vsphere_ml.core.plan.outcome import HostsInterrupted, Interrupted, left_off
+
     if isinstance(interrupt, Interrupted):
         in_vcenter = (f"still running in vCenter: {object_name(each)}: {verb(each)}" for each in interrupt.running)
         in_guests = (f"may go on in {each.node}: {each.command}; log: {each.log}" for each in interrupt.guests)

@@ -22,7 +22,7 @@ def run(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: BenchOpt
     from vsphere_ml.bench.model.job import RunIn
     from vsphere_ml.cli.views.bench import run as view
     from vsphere_ml.cli.wiring.bench_wiring import open_benchmark, open_pod_benchmark
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.flows.bench.series import bench
     from vsphere_ml.flows.kubernetes.benchmark import bench_in_pods
 

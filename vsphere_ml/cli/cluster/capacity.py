@@ -17,7 +17,7 @@ def capacity(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
     """
     from vsphere_ml.cli.views.cluster import capacity as view
     from vsphere_ml.cli.wiring import site_wiring
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.placement.headroom import headroom
     from vsphere_ml.flows.site.read_site import read_site
 

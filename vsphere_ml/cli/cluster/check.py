@@ -47,7 +47,7 @@ def check(
     from vsphere_ml.cli.views.cluster import nodes
     from vsphere_ml.cli.views.site import rules
     from vsphere_ml.cli.wiring import guest_wiring
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.codec import encode
     from vsphere_ml.core.errors import ConfigError
     from vsphere_ml.core.rules import check as judge

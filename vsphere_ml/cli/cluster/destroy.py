@@ -38,8 +38,8 @@ def destroy(
     from vsphere_ml.cli.views.cluster.impact import impact_of_plan
     from vsphere_ml.cli.views.progress.apply_progress import show_apply_progress
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.cli.wiring.journal import journal_changes, open_journal
-    from vsphere_ml.config.load import load
     from vsphere_ml.flows.cluster.destroy import destroy as take_away
     from vsphere_ml.flows.cluster.executor import ApplyLimits
     from vsphere_ml.flows.run_context import RunContext

@@ -30,7 +30,7 @@ def ansible(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, offline: Of
     """
     from vsphere_ml.cli.views.layout.text import line
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.report.export.ansible import inventory
     from vsphere_ml.flows.cluster.export import guests
 
@@ -56,7 +56,7 @@ def terraform(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
     Example: `vsml export terraform > train.tf`, then `terraform init` and `terraform plan`
     """
     from vsphere_ml.cli.views.layout.text import line
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.report.export.terraform import configuration, existing_vms
 
     spec = load(file)
@@ -92,7 +92,7 @@ def prometheus(
     """
     from vsphere_ml.cli.views.layout.text import line
     from vsphere_ml.cli.wiring import guest_wiring
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.report.export.prometheus import file_sd, target_groups
     from vsphere_ml.flows.cluster.export import installed_exporters, scraped_nodes
 

@@ -26,7 +26,7 @@ def log(
     """
     from vsphere_ml.cli.views.cluster import log as view
     from vsphere_ml.cli.wiring import guest_wiring, journal
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
 
     spec = load(file)
     path = guest_wiring.home(spec) / journal.NAME

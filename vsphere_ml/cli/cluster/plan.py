@@ -45,12 +45,11 @@ def plan(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _PlanOp
     from vsphere_ml.cli.views.cluster import proposal as view
     from vsphere_ml.cli.views.progress.apply_progress import following_both
     from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.nodes.selection import select_nodes
     from vsphere_ml.core.placement import explain as explain_placement
     from vsphere_ml.flows.cluster.proposal import propose
     from vsphere_ml.flows.cluster.saved import save as saved_text
-    from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
     from vsphere_ml.flows.run_context import RunContext
 
     spec = select_nodes(load(file), given.only or ())
@@ -58,7 +57,11 @@ def plan(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _PlanOp
     with following_both(terminal.err) as both:
         phase = guest_wiring.for_guests(spec, both.guests, clock, skip=given.skip_guests)
         with host_wiring.connect_site(spec, terminal) as (vcenter, session):
-            ready = HostConfiguration(spec, session, clock) if session is not None else None
+            ready = None
+            if session is not None:
+                from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
+
+                ready = HostConfiguration(spec, session, clock)
             proposal = propose(RunContext(spec, vcenter, both.site, clock), given=phase, ready=ready)
     if given.save is not None:
         site_wiring.write(given.save, saved_text(proposal, spec))

@@ -92,8 +92,8 @@ def provision(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _P
     from vsphere_ml.cli.views.cluster.impact import impact_of_plan
     from vsphere_ml.cli.views.progress.apply_progress import following_both
     from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.cli.wiring.journal import journal_changes, open_journal
-    from vsphere_ml.config.load import load
     from vsphere_ml.core.nodes.selection import select_nodes
     from vsphere_ml.core.plan.deletions import deleted_vms
     from vsphere_ml.flows.cluster import saved

@@ -21,7 +21,7 @@ def status(
     from vsphere_ml.cli import exits
     from vsphere_ml.cli.views.cluster import status as view
     from vsphere_ml.cli.wiring import site_wiring
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.nodes.selection import select_nodes
     from vsphere_ml.flows.cluster.status import status as read_site
 

@@ -48,7 +48,7 @@ def configure(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _C
     from vsphere_ml.cli.views.guests import guests as view
     from vsphere_ml.cli.views.progress.apply_progress import following_both
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.flows.guests import configure as flow
     from vsphere_ml.flows.guests.guests import GuestPhase
     from vsphere_ml.flows.run_context import RunContext

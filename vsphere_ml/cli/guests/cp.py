@@ -40,7 +40,7 @@ def cp(
 def _line(terminal: Terminal, file: Path, paths: list[str], *, refresh: bool) -> list[str]:
     """Return the call of scp, once the nodes' host keys are pinned."""
     from vsphere_ml.cli.guests.ssh import find_targets
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.ssh.openssh import copy_command, node_of
 
     spec = load(file)

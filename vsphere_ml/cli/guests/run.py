@@ -44,7 +44,7 @@ def run(terminal: Terminal, words: Command = None, *, given: _RunOptions) -> Ans
     from vsphere_ml.cli.views.guests import command as view
     from vsphere_ml.cli.views.progress.apply_progress import following_both
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.nodes.selection import select_nodes
     from vsphere_ml.flows.guests import command as flow
     from vsphere_ml.ssh.openssh import line

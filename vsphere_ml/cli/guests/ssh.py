@@ -54,7 +54,7 @@ def become(line: list[str]) -> Never:
 
 def _line(terminal: Terminal, file: Path, node: str, words: list[str], *, refresh: bool) -> list[str]:
     """Return the call of ssh, once the node's host key is pinned."""
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.ssh.openssh import command
 
     return command(find_targets(terminal, load(file), [node], refresh=refresh)[node], words)

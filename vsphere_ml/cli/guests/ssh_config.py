@@ -21,7 +21,7 @@ def ssh_config(
     """
     from vsphere_ml.cli.guests.ssh import find_targets
     from vsphere_ml.cli.views.layout.text import line
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.nodes.selection import select_nodes
     from vsphere_ml.ssh.openssh import config
 

@@ -46,7 +46,7 @@ def verify(
     Example: `vsml verify cluster.toml`
     """
     from vsphere_ml.cli.views.guests import verify as view
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
 
     spec = load(file)
     if within is RunIn.KUBERNETES:

@@ -41,7 +41,7 @@ def open_nodes(terminal: Terminal, file: Path, *, refresh: bool, only: list[str]
     """Return the nodes; vCenter is read only for addresses that are not known from an earlier run."""
     from vsphere_ml.cli.views.progress.apply_progress import following_both
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.nodes.selection import select_nodes
     from vsphere_ml.flows.guests.command import KnownPlaces
     from vsphere_ml.flows.jobs.find import find_places

@@ -128,7 +128,7 @@ def kubernetes(
     Example: `vsml export kubernetes --only vm-class --vsphere-namespace ml`, or `--into k8s` with all options
     """
     from vsphere_ml.cli.views.layout.verbatim import VerbatimText
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.kubernetes.export.documents import export_files
 
     spec = load(file)

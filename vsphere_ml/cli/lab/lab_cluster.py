@@ -96,7 +96,7 @@ def lab_cluster(name: str, terminal: Terminal) -> Iterator[LabCluster]:
     NotPossible `lab.no-guests` without root or Linux, `lab.no-runtime` where Horovod cannot be built.
     """
     from vsphere_ml.cli.wiring import site_wiring
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.lab import folders, mpich, runtime, server, state
     from vsphere_ml.lab.guests import needs
 

@@ -112,7 +112,7 @@ def _privileges(file: Path | None) -> tuple[str, ...]:
 
 def _cluster(file: Path | None) -> ClusterSpec | None:
     """Return the cluster file that gives access to hosts and guests; None where none is named."""
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
 
     return None if file is None else load(file)
 

@@ -96,8 +96,8 @@ def enable_ats(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _
     from vsphere_ml.cli.views.progress.host_progress import show_host_progress as following_hosts
     from vsphere_ml.cli.views.site import ats as view
     from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.cli.wiring.journal import journal_host_steps, open_journal
-    from vsphere_ml.config.load import load
     from vsphere_ml.flows.hosts.ats_hosts import HostsReading
     from vsphere_ml.flows.hosts.enable_ats import enable_ats as enable
     from vsphere_ml.flows.hosts.host_session import HostSession

@@ -62,7 +62,7 @@ def topology(
 def _of_node(terminal: Terminal, file: Path, node: str) -> Answer:
     from vsphere_ml.cli.views.layout.text import line
     from vsphere_ml.cli.wiring import site_wiring
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.report.nccl_topology import xml
     from vsphere_ml.flows.guests.nccl import shape_of
     from vsphere_ml.flows.site.read_site import read_site

@@ -73,12 +73,13 @@ def finder(
     spec: ClusterSpec, terminal: Terminal, notify: Listener, clock: SystemClock
 ) -> Callable[[Collection[str]], GuestTargets]:
     """Return what asks vCenter where guests answer, and says that it does."""
-    from vsphere_ml.cli.wiring import site_wiring
-    from vsphere_ml.flows.guests import boot
-    from vsphere_ml.flows.guests.guests import find
-    from vsphere_ml.flows.run_context import RunContext
 
     def ask(only: Collection[str]) -> GuestTargets:
+        from vsphere_ml.cli.wiring import site_wiring
+        from vsphere_ml.flows.guests import boot
+        from vsphere_ml.flows.guests.guests import find
+        from vsphere_ml.flows.run_context import RunContext
+
         terminal.say("asking vCenter for addresses: not all are known from an earlier run, or one does not answer")
         with site_wiring.vcenter(spec.vcenter, terminal) as vcenter:
             return find(spec, boot.read_running_site(RunContext(spec, vcenter, notify, clock)), only)
@@ -142,10 +143,10 @@ def _left_alone(spec: ClusterSpec) -> str:
 
 def first_boots(spec: ClusterSpec) -> Mapping[str, FirstBoot]:
     """Return what new guests are told at their first boot, by node; nothing where the template has all of it."""
-    from vsphere_ml.guest import firstboot
-
     if spec.guest.first_boot is FirstBootBy.NONE:
         return {}
+    from vsphere_ml.guest import firstboot
+
     keys = _public_keys(spec) if spec.guest.first_boot is FirstBootBy.CLOUD_INIT else ()
     return firstboot.first_boots(spec, keys)
 

@@ -170,7 +170,7 @@ def target(
         return SignInTarget(
             vcenter=VCenterSpec(server=server, username=username, lab=lab), datacenter=datacenter, options=options
         )
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
 
     spec = load(file or DEFAULT_FILE)
     to = spec.vcenter

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.flows.cluster.plan import PlacedPlan, plan
-from vsphere_ml.flows.guests.guest_phase import plan_guest_phase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +56,7 @@ def propose(
     if before is not None and before.plan.stages == placed.plan.stages:
         guests = before.guests
     else:
-        guests = plan_guest_phase(run.spec, placed, run.vcenter, given.phase) if given.phase else None
+        guests = _plan_guests(run, placed, given.phase) if given.phase else None
     return Proposal(
         plan=placed.plan,
         inventory=placed.inventory,
@@ -66,3 +65,9 @@ def propose(
         guests=guests,
         skipped_guests=given.skipped_guests,
     )
+
+
+def _plan_guests(run: RunContext, placed: PlacedPlan, phase: GuestPhase) -> GuestPlan:
+    from vsphere_ml.flows.guests.guest_phase import plan_guest_phase
+
+    return plan_guest_phase(run.spec, placed, run.vcenter, phase)

@@ -21,9 +21,6 @@ from vsphere_ml.flows.cluster.report import NotApplied, Report
 from vsphere_ml.flows.cluster.restart import Restarts
 from vsphere_ml.flows.cluster.saved import refuse_stale
 from vsphere_ml.flows.consent import NO_CONSENT, Consent, not_covered, refusals, refuse
-from vsphere_ml.flows.guests import guest_phase
-from vsphere_ml.flows.guests.configure import Configured
-from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
 from vsphere_ml.flows.site.read_site import read_site
 
 if TYPE_CHECKING:
@@ -35,7 +32,9 @@ if TYPE_CHECKING:
     from vsphere_ml.core.plan.changes import Change
     from vsphere_ml.core.plan.plan import Plan
     from vsphere_ml.flows.cluster.saved import SavedPlan
+    from vsphere_ml.flows.guests.configure import Configured
     from vsphere_ml.flows.hosts.host_apply import HostOutcome
+    from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
     from vsphere_ml.flows.hosts.host_session import HostSession
     from vsphere_ml.flows.run_context import RunContext
 
@@ -67,7 +66,7 @@ def provision(
     refused is given to `show` before.
     """
     spec, task, given = run.spec, task or ProvisionTask(), given or GuestConfig(first_boots={})
-    ready = HostConfiguration(spec, session, run.clock) if session is not None and spec.host_config else None
+    ready = _host_configuration(run, session) if session is not None and spec.host_config else None
     walk = PlanExecutor(run.vcenter, run.notify, run.clock, task.rate)
     made = _Provision(run, given, walk, ready, rolling=task.rolling)
 
@@ -128,6 +127,8 @@ class _Provision:
             inventory = self._restart_misplaced(inventory)
             self.seconds = self.run.clock.now() - begun
         if todo.guests is not None and self.given.phase is not None:
+            from vsphere_ml.flows.guests import guest_phase
+
             self.guests = guest_phase.carry_out(
                 self.run, todo.guests, self.given.phase, inventory, without=self.walk.broken
             )
@@ -154,6 +155,8 @@ class _Provision:
         degraded = {each.target for each in self.last.plan.degraded}
         wrong = [name for name in nodes if name in pending | degraded | self.walk.broken.keys()]
         if not wrong and todo.guests is not None and self.given.phase is not None:
+            from vsphere_ml.flows.guests import guest_phase
+
             seen = guest_phase.configure_nodes(self.run, todo.guests, self.given.phase, nodes, inventory)
             wrong = [name for name, guest in seen.items() if guest.error is not None]
         return f"{', '.join(wrong)} did not come back as planned" if wrong else ""
@@ -222,8 +225,21 @@ class _Provision:
         )
 
 
+def _host_configuration(run: RunContext, session: HostSession) -> HostConfiguration:
+    from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
+
+    return HostConfiguration(run.spec, session, run.clock)
+
+
+def _unchanged_guests(found: Proposal) -> Configured | None:
+    if found.guests is None:
+        return None
+    from vsphere_ml.flows.guests.configure import Configured
+
+    return Configured(plan=found.guests, applied=False, guests=found.guests.guests)
+
+
 def _unchanged_report(spec: ClusterSpec, found: Proposal) -> Report:
-    seen = found.guests
     return Report(
         command="provision",
         cluster=spec.name,
@@ -232,7 +248,7 @@ def _unchanged_report(spec: ClusterSpec, found: Proposal) -> Report:
         applied=False,
         pending=found.plan,
         only=spec.only_names,
-        guests=None if seen is None else Configured(plan=seen, applied=False, guests=seen.guests),
+        guests=_unchanged_guests(found),
         skipped_guests=found.skipped_guests,
     )
 

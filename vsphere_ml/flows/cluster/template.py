@@ -12,6 +12,7 @@ from vsphere_ml.core.rules.template_facts import template_facts
 from vsphere_ml.flows.cluster.destroy import destroy
 from vsphere_ml.flows.cluster.provision import provision
 from vsphere_ml.flows.guests import boot
+from vsphere_ml.flows.guests.visit import run_with_retry
 from vsphere_ml.flows.site.read_site import read_site
 
 if TYPE_CHECKING:
@@ -70,6 +71,6 @@ def _ask(run: RunContext, phase: GuestPhase) -> tuple[Diagnostic, ...]:
     (node,) = run.spec.nodes
     deadline = boot.start_deadline(phase.wait_s, run.clock)
     found = boot.wait_ready(run, boot.read_running_site(run), phase.guests, deadline, notify=phase.notify)
-    outcomes = boot.run_with_retry(phase.guests, found.places, ask, deadline.left_s, notify=phase.notify)
+    outcomes = run_with_retry(phase.guests, found.places, ask, deadline.left_s, notify=phase.notify)
     outcome = outcomes.get(node.name) or found.errors[node.name]
     return silent_facts(outcome) if isinstance(outcome, VsmlError) else booted_facts(outcome, node.name, run.spec)

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import VsmlError
 from vsphere_ml.core.model.spec import HostKeys
 from vsphere_ml.flows.guests import guests as of_guests
+from vsphere_ml.flows.guests.visit import NOT_UP_YET, run_with_retry
 from vsphere_ml.flows.site.read_site import read_site
-from vsphere_ml.guest.events import Entering, GuestEnded, Waiting
+from vsphere_ml.guest.events import Waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping
 
     from vsphere_ml.core.model.guest import Shell
     from vsphere_ml.core.model.inventory import Inventory
     from vsphere_ml.core.model.spec import ClusterSpec
-    from vsphere_ml.core.ports.vcenter import Clock, GuestPlace, Guests
+    from vsphere_ml.core.ports.vcenter import Clock, Guests
     from vsphere_ml.flows.guests.guests import GuestTargets
     from vsphere_ml.flows.run_context import RunContext
     from vsphere_ml.guest.events import GuestListener
 
-T = TypeVar("T")
 PAUSE_S = 2.0
-_AGAIN = 2
-# What a guest that is still booting gives; every other error stays however long one waits.
-_NOT_UP_YET = frozenset({"guest.unreachable", "guest.timeout"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,58 +88,6 @@ def wait_host_keys(found: GuestTargets, guests: Guests, deadline_s: float) -> Gu
     return replace(found, places=places, errors={**found.errors, **failed})
 
 
-def run_with_retry(
-    guests: Guests,
-    places: Sequence[GuestPlace],
-    work: Callable[[Shell], T],
-    deadline_s: float,
-    *,
-    notify: GuestListener = lambda _event: None,
-    end: Callable[[str, T], GuestEnded] = lambda name, _outcome: GuestEnded(node=name),
-) -> dict[str, T | VsmlError]:
-    """Return what the work came to in each guest; those that do not answer yet are waited for and tried again.
-
-    A guest that answers and then breaks off, as one that is slow does while it boots, gets three tries in all. `end`
-    says to those who are told how the work ended.
-    """
-    visit = _Visit(work, end, notify)
-    done = dict(visit.each(guests, places, last=deadline_s <= 0))
-    for left in range(_AGAIN if deadline_s > 0 else 0, 0, -1):
-        late = [place for place in places if _not_up(done[place.name])]
-        if not late:
-            break
-        still = guests.reach(late, deadline_s)
-        for name, error in still.items():
-            visit.notify(GuestEnded(node=name, error=error))
-        done |= still
-        places = [place for place in late if place.name not in still]
-        done |= visit.each(guests, places, last=left == 1)
-    return done
-
-
-@dataclass(frozen=True, slots=True)
-class _Visit(Generic[T]):
-    """What is done in guests, and who is told of it."""
-
-    work: Callable[[Shell], T]
-    end: Callable[[str, T], GuestEnded]
-    notify: GuestListener
-
-    def each(self, guests: Guests, places: Sequence[GuestPlace], *, last: bool) -> Mapping[str, T | VsmlError]:
-        """Return what the work came to; unless it is the last time, who does not answer yet is waited for."""
-        for place in places:
-            self.notify(Entering(node=place.name))
-        return guests.each(places, self.work, lambda name, outcome: self._ended(name, outcome, last=last))
-
-    def _ended(self, name: str, outcome: T | VsmlError, *, last: bool) -> None:
-        if not isinstance(outcome, VsmlError):
-            self.notify(self.end(name, outcome))
-        elif last or not _not_up(outcome):
-            self.notify(GuestEnded(node=name, error=outcome))
-        else:
-            self.notify(Waiting(node=name, reason=outcome.reason))
-
-
 @dataclass(slots=True)
 class _Watch:
     """Sees which guests are late, and tells each reason once."""
@@ -195,7 +140,7 @@ def _with_last_state(found: GuestTargets, name: str, error: object) -> VsmlError
     assert isinstance(error, VsmlError)  # noqa: S101 - sorted out before
     vm = found.vms[name]
     error.details += (f"VMware Tools: {of_guests.tools(vm)}; address in vCenter: {vm.guest_ip or 'none'}",)
-    if error.code in _NOT_UP_YET:
+    if error.code in NOT_UP_YET:
         error.details += (of_guests.on_its_console(found.first_boot),)
     return error
 
@@ -206,10 +151,6 @@ def _enter(_shell: Shell) -> None:
 
 def _is_error(outcome: object) -> bool:
     return isinstance(outcome, VsmlError)
-
-
-def _not_up(outcome: object) -> bool:
-    return isinstance(outcome, VsmlError) and outcome.code in _NOT_UP_YET
 
 
 def _nobody(_event: object) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.units import parse_integer
-from vsphere_ml.flows.guests import boot
+from vsphere_ml.flows.guests.visit import run_with_retry
 from vsphere_ml.guest.events import GuestEnded
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def run(
     known = places.known
 
     def ask(places: Sequence[GuestPlace]) -> dict[str, CommandAnswer | VsmlError]:
-        return boot.run_with_retry(
+        return run_with_retry(
             guests,
             places,
             lambda shell: _run(shell, command),

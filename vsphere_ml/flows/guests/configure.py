@@ -9,6 +9,7 @@ from vsphere_ml.core.errors import ConfigError, GuestError, VsmlError
 from vsphere_ml.flows.guests import boot, fetch
 from vsphere_ml.flows.guests import guests as of_guests
 from vsphere_ml.flows.guests.nccl import with_topologies
+from vsphere_ml.flows.guests.visit import run_with_retry
 from vsphere_ml.guest.converge import Convergence, StepState, check_all, converge_as_far
 from vsphere_ml.guest.events import GuestEnded
 from vsphere_ml.guest.playbooks.select import Selection
@@ -132,7 +133,7 @@ def configure(
     with vcenter.hold(spec.name):
         given = phase.given.but(fetch.fetch_files(playbooks, vcenter, run.notify, plan.steps))
         facts = of_guests.facts(spec, found, phase.guests, given)
-        done = boot.run_with_retry(
+        done = run_with_retry(
             phase.guests,
             places,
             lambda shell: apply_playbooks(shell, playbooks, facts[shell.name], phase.notify),
@@ -147,7 +148,7 @@ def plan_guests(
     spec: ClusterSpec, phase: GuestPhase, found: GuestTargets, facts: Mapping[str, GuestFacts], deadline_s: float
 ) -> GuestPlan:
     """Return what these guests lack of the playbooks, in one round trip and without a change."""
-    seen = boot.run_with_retry(
+    seen = run_with_retry(
         phase.guests,
         found.places,
         lambda shell: check_all(phase.playbooks, shell, facts[shell.name]),

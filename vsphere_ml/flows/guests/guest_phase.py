@@ -19,6 +19,7 @@ from vsphere_ml.flows.guests.configure import (
     with_result,
 )
 from vsphere_ml.flows.guests.nccl import with_topologies
+from vsphere_ml.flows.guests.visit import run_with_retry
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -110,7 +111,7 @@ def _configure(
     found = with_topologies(run.spec, found, run.vcenter, phase.playbooks)
     given = phase.given.but(fetch.fetch_files(phase.playbooks, run.vcenter, run.notify, plan.steps))
     facts = of_guests.facts(run.spec, found, phase.guests, given)
-    done = boot.run_with_retry(
+    done = run_with_retry(
         phase.guests,
         found.places,
         lambda shell: apply_playbooks(shell, phase.playbooks, facts[shell.name], phase.notify),

@@ -9,6 +9,7 @@ from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.flows.guests import boot
 from vsphere_ml.flows.guests import guests as of_guests
+from vsphere_ml.flows.guests.visit import run_with_retry
 from vsphere_ml.guest.events import GuestEnded
 from vsphere_ml.guest.facts import wanted
 from vsphere_ml.guest.facts.verify import verify as ask
@@ -70,7 +71,7 @@ def verify(run: RunContext, phase: GuestPhase, *, only: Collection[str] = (), st
     found = replace(found, managers=of_guests.managers(found, run.vcenter))
     facts = of_guests.facts(spec, found, phase.guests, phase.given)
     want = wanted.wanted_by_playbooks(phase.playbooks)
-    seen = boot.run_with_retry(
+    seen = run_with_retry(
         phase.guests,
         found.places,
         lambda shell: ask(shell, facts[shell.name], want),

@@ -11,7 +11,7 @@ from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.model.host_settings import FIRMWARE_SETTING, FUNCTIONS_SETTING, SRIOV_SETTING, AccessMethod
 from vsphere_ml.core.ports.esxi import see_one
 from vsphere_ml.core.tools import mft
-from vsphere_ml.flows.guests.boot import run_with_retry
+from vsphere_ml.flows.guests.visit import run_with_retry
 from vsphere_ml.flows.hosts.host_shell import COMMAND_S
 
 if TYPE_CHECKING:

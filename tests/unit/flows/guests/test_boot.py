@@ -11,7 +11,7 @@ from tests.fakes.guest import FakeGuest
 from tests.fakes.guests import FakeGuests
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.ports.vcenter import GuestPlace
-from vsphere_ml.flows.guests.boot import run_with_retry
+from vsphere_ml.flows.guests.visit import run_with_retry
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.guest import Shell

@@ -78,7 +78,7 @@ def regimes(
     """
     from vsphere_ml.cli.views.bench import run as view
     from vsphere_ml.cli.wiring.bench_wiring import open_benchmark
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.flows.bench.series import bench
 
     spec = load(file)

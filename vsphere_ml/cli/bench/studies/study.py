@@ -45,7 +45,7 @@ def study(
     from vsphere_ml.cli.bench.run_options import launch_settings
     from vsphere_ml.cli.views.bench.studies import side_by_side as view
     from vsphere_ml.cli.wiring.bench_wiring import open_benchmark
-    from vsphere_ml.config.load import load
+    from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.flows.bench.study import run_study
 
     given.check()

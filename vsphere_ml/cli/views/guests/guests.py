@@ -11,7 +11,6 @@ from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.layout.text import line
 from vsphere_ml.core.codec import encode
 from vsphere_ml.core.order import count
-from vsphere_ml.guest.converge import StepState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +38,8 @@ def plan(guest_plan: GuestPlan) -> Group:
 
 def text(report: Configured) -> Text:
     """Return in one line how a run ended."""
+    from vsphere_ml.guest.converge import StepState
+
     changed = sum(each.state is StepState.CHANGED for each in _outcomes(report))
     full = sum(guest.error is None for guest in report.guests)
     verb = "is as its playbooks say" if len(report.guests) == 1 else "are as their playbooks say"
