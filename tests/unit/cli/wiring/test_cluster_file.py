@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vsphere_ml.cli.wiring import cluster_file
+from vsphere_ml.cli.wiring import cluster_file, site_wiring
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def kept() -> Path:
-    (only,) = (cluster_file.cache() / "files").iterdir()
+    (only,) = (site_wiring.cache() / "files").iterdir()
     return only
 
 
@@ -85,4 +85,4 @@ def test_only_so_many_are_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> N
         other = file.with_name(f"{number}.toml")
         other.write_text(TEXT)
         cluster_file.load(other)
-    assert len(list((cluster_file.cache() / "files").iterdir())) == 2
+    assert len(list((site_wiring.cache() / "files").iterdir())) == 2
