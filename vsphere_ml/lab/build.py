@@ -90,7 +90,7 @@ def checksum(program: Program) -> str:
 def _sources(module: Path) -> Iterator[Path]:
     nested = {mod.parent for mod in module.glob("*/**/go.mod")}
     for source in module.rglob("*"):
-        if source.suffix not in {".go", ".mod", ".sum", ".toml"} or source.name.endswith("_test.go"):
+        if source.suffix not in {".go", ".mod", ".sh", ".sum", ".toml"} or source.name.endswith("_test.go"):
             continue
         if "testdata" not in source.parts and nested.isdisjoint(source.parents):
             yield source

@@ -1,9 +1,9 @@
 # One container: its own root over an image's layers, what is mounted into it, its command. Pid 1 in the container.
-# Arguments: where its files lie, the layers, the pod's folder, its working folder, what it may do; then its command.
+# Arguments: where its files lie, the layers, the pod's folder, its working folder, what it may do, its user; then its command.
 set -eu
 umask 022
-at=$1 layers=$2 pod=$3 working=$4 bounds=$5
-shift 5
+at=$1 layers=$2 pod=$3 working=$4 bounds=$5 user=$6
+shift 6
 read -r pid _ </proc/self/stat
 mkdir -p "$at.disk"
 mount -t tmpfs -o mode=755,size=4g container "$at.disk"
@@ -47,6 +47,3 @@ umount -l /.old
 rmdir /.old
 mkdir -p "$working"
 cd "$working"
-PATH=$VSML_LAB_PATH
-unset VSML_LAB_PATH
-exec setpriv --bounding-set="$bounds" --inh-caps=-all "$@"

@@ -36,6 +36,9 @@ var sandboxScript string
 //go:embed container.sh
 var containerScript string
 
+//go:embed become.sh
+var becomeScript string
+
 // inHub returns a command in the namespaces in which pods live: their bridge, and what ends with it.
 func (p *Pods) inHub(words ...string) *exec.Cmd {
 	entered := []string{"--target", strconv.Itoa(p.settings.Hub), "--mount", "--net", "--pid", "--"}
@@ -104,7 +107,8 @@ func (p *Pods) startContainer(pod *Pod, of *corev1.Container, image Image, mount
 	run := append([]string{
 		"nsenter", "--target", strconv.Itoa(pod.pid), "--net", "--uts", "--ipc", "--",
 		"unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private",
-		"sh", "-c", containerScript, "container", at, strings.Join(image.Layers, ":"), pod.folder, working, bounds(of),
+		"sh", "-c", containerScript + becomeScript, "container",
+		at, strings.Join(image.Layers, ":"), pod.folder, working, bounds(of), user(pod.spec, of),
 	}, words...)
 	command := exec.Command("nsenter", append([]string{
 		"--target", strconv.Itoa(p.settings.Hub), "--mount", "--pid", "--"}, run...)...)
@@ -162,6 +166,17 @@ func bounds(of *corev1.Container) string {
 	return text
 }
 
+// user returns the number of who runs a container; its own counts before its pod's.
+func user(spec *corev1.Pod, of *corev1.Container) string {
+	if own := of.SecurityContext; own != nil && own.RunAsUser != nil {
+		return strconv.FormatInt(*own.RunAsUser, 10)
+	}
+	if all := spec.Spec.SecurityContext; all != nil && all.RunAsUser != nil {
+		return strconv.FormatInt(*all.RunAsUser, 10)
+	}
+	return "0"
+}
+
 // execIn returns a command in a container that runs.
 func (p *Pods) execIn(pod *Pod, of *corev1.Container, image Image, words []string) (*exec.Cmd, error) {
 	pid, err := awaitPid(filepath.Join(pod.folder, of.Name) + ".pid")
@@ -169,7 +184,7 @@ func (p *Pods) execIn(pod *Pod, of *corev1.Container, image Image, words []strin
 		return nil, err
 	}
 	entered := []string{"--target", strconv.Itoa(pid), "--mount", "--net", "--uts", "--ipc", "--pid", "--root", "--wd", "--"}
-	entered = append(entered, "sh", "-c", `PATH=$`+pathOf+`; unset `+pathOf+`; exec setpriv --bounding-set="$0" --inh-caps=-all "$@"`, bounds(of))
+	entered = append(entered, "sh", "-c", "bounds=$1 user=$2; shift 2\n"+becomeScript, "exec", bounds(of), user(pod.spec, of))
 	command := exec.Command("nsenter", append(entered, words...)...)
 	command.Env = variables(pod, of, image)
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

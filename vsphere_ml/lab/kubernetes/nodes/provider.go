@@ -48,8 +48,8 @@ func (p *provider) CreatePod(_ context.Context, spec *corev1.Pod) error {
 func refuse(spec *corev1.Pod) error {
 	for _, each := range append(append([]corev1.Container{}, spec.Spec.InitContainers...), spec.Spec.Containers...) {
 		context := each.SecurityContext
-		if context != nil && (context.RunAsUser != nil && *context.RunAsUser != 0 || context.Privileged != nil && *context.Privileged) {
-			return errdefs.InvalidInputf("container %s: lab nodes run containers as root, and none privileged", each.Name)
+		if context != nil && (context.RunAsGroup != nil || context.Privileged != nil && *context.Privileged) {
+			return errdefs.InvalidInputf("container %s: lab nodes run no container privileged, and none by a group of its own", each.Name)
 		}
 		if probe := each.ReadinessProbe; probe != nil && probe.TCPSocket == nil {
 			return errdefs.InvalidInputf("container %s: lab nodes make readiness probes of TCP ports only", each.Name)
@@ -58,8 +58,9 @@ func refuse(spec *corev1.Pod) error {
 			return errdefs.InvalidInputf("container %s: lab nodes make no startup and no liveness probes, and no hooks", each.Name)
 		}
 	}
-	if user := spec.Spec.SecurityContext; user != nil && user.RunAsUser != nil && *user.RunAsUser != 0 {
-		return errdefs.InvalidInput("lab nodes run containers as root")
+	all := spec.Spec.SecurityContext
+	if all != nil && (all.RunAsGroup != nil || all.FSGroup != nil || len(all.SupplementalGroups) > 0) {
+		return errdefs.InvalidInput("lab nodes give a user the group that its image says")
 	}
 	return nil
 }
