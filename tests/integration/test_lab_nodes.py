@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import yaml
 
 from tests.integration.api_server import ApiServer, path_of
 from tests.waiting import until
+from vsphere_ml.bench.porting.rewrite.port_script import port
 from vsphere_ml.kubernetes.bench_job import BenchPods, make_bench_job
 from vsphere_ml.kubernetes.export.mpi_job import HOST_FILE
 from vsphere_ml.kubernetes.export.node_pools import make_pools
@@ -41,6 +43,13 @@ PODS = "/api/v1/namespaces/default/pods"
 DEADLINE_S = 600
 EXAMPLE = Path(__file__).parents[2] / "examples" / "lab" / "cluster.toml"
 VSML = ("-m", "vsphere_ml")
+PRODUCTS = Path(__file__).parents[2] / "examples" / "stanford-online-products"
+# Each worker makes the synthetic set for itself.
+TRAINING = (
+    "python3 make_small.py --out /tmp/small --train 192 --test 48 && "
+    "python3 preprocess.py --data /tmp/small --out /tmp/shards --shards 2 && "
+    "exec python3 train_hvd.py --data /tmp/shards --epochs 1"
+)
 BENCH = ("--run-in", "kubernetes", "--namespace", "default", "--repeats", "1", "--steps", "4", "--batch", "2")
 # The job as it would be without what vsml adds to it for Open MPI 5.
 BY_THE_OPERATOR_ALONE = """\
@@ -178,9 +187,8 @@ def bench(
     plane: control_plane.ControlPlane, folder: Path, image: str, *more: str, program: tuple[str, str] = VSML
 ) -> tuple[int, dict[str, Any]]:
     """Return the command's exit status, and the one record that it left."""
-    file = folder / "cluster.toml"
-    file.write_text(EXAMPLE.read_text().replace("node-[01-04]", "node-[01-02]"))
-    command = [sys.executable, *program, "bench", str(file), *BENCH, "--image", image, *more]
+    write_cluster(folder)
+    command = [sys.executable, *program, "bench", str(folder / "cluster.toml"), *BENCH, "--image", image, *more]
     env = os.environ | {"KUBECONFIG": str(plane.kubeconfig)}
     done = subprocess.run([*command, "--results", str(folder / "record")], env=env, check=False)
     (record,) = (folder / "record").glob("*.json")
@@ -199,6 +207,65 @@ def test_a_benchmark_in_pods_is_proven_and_leaves_nothing(
     )
     assert {each["node"] for each in record["placement"]} == {"node-01", "node-02"}
     assert record["environment"]["versions"]["mpich" if whose else "open_mpi"] == version
+    assert api.call("GET", PODS)[1]["items"] == []
+
+
+def job(plane: control_plane.ControlPlane, folder: Path, verb: str, *words: str) -> Any:
+    """Return what a command of `vsml job` says of jobs in pods."""
+    place = ("--run-in", "kubernetes", "--namespace", "default", "-o", "json")
+    command = [sys.executable, *VSML, "job", verb, "--file", str(folder / "cluster.toml"), *place, *words]
+    env = os.environ | {"KUBECONFIG": str(plane.kubeconfig)}
+    done = subprocess.run(command, env=env, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)["data"]
+
+
+def write_cluster(folder: Path) -> None:
+    (folder / "cluster.toml").write_text(EXAMPLE.read_text().replace("node-[01-04]", "node-[01-02]"))
+
+
+def test_a_ported_training_runs_as_a_job_on_two_nodes_and_what_it_made_is_fetched(
+    plane: control_plane.ControlPlane, api: ApiServer, tmp_path: Path
+) -> None:
+    write_cluster(tmp_path)
+    shutil.copytree(PRODUCTS, tmp_path / "mine")
+    ported = port((PRODUCTS / "train.py").read_bytes(), "train.py").after.decode()
+    (tmp_path / "mine" / "train_hvd.py").write_text(ported)
+    run = ("--image", images.NAMES["openmpi-5"], "--folder", str(tmp_path / "mine"), "--", TRAINING)
+    ended = job(plane, tmp_path, "run", *run)
+    assert (ended["state"], ended["status"]) == ("ended", 0)
+    verdicts = {each["name"]: each["verdict"] for each in ended["proofs"]}
+    assert (verdicts["placement"], verdicts["path"]) == ("yes", "yes")
+    files = job(plane, tmp_path, "fetch", "--into", str(tmp_path / "fetched"))["files"]
+    assert {"job.log", "work/mobilenet.weights.h5"} <= set(files["worker-0"])
+    log = (tmp_path / "fetched" / "worker-0" / "job.log").read_text()
+    hashes = {line.partition('"weights": ')[2] for line in log.splitlines() if '"weights"' in line}
+    assert len(hashes) == 1
+    job(plane, tmp_path, "stop", "--delete", ended["run_id"])
+    assert job(plane, tmp_path, "list")["jobs"] == []
+    assert api.call("GET", PODS)[1]["items"] == []
+
+
+def test_a_job_in_pods_that_is_stopped_holds_no_pod(
+    plane: control_plane.ControlPlane, api: ApiServer, tmp_path: Path
+) -> None:
+    write_cluster(tmp_path)
+    run = ("--image", images.NAMES["openmpi-5"], "--detach", "--", "sleep 900")
+    run_id = job(plane, tmp_path, "run", *run)["run_id"]
+    until(lambda: len(pods_of(api, run_id)) == 3, "the job has no launcher", DEADLINE_S)
+    job(plane, tmp_path, "stop", run_id)
+    assert pods_of(api, run_id) == []
+    assert {each["run_id"]: each["state"] for each in job(plane, tmp_path, "list")["jobs"]}[run_id] == "stopped"
+    job(plane, tmp_path, "stop", run_id, "--delete")
+    assert run_id not in {each["run_id"] for each in job(plane, tmp_path, "list")["jobs"]}
+
+
+def test_pods_of_a_user_are_measured_by_the_sshd_of_their_image(
+    plane: control_plane.ControlPlane, api: ApiServer, tmp_path: Path
+) -> None:
+    status, record = bench(plane, tmp_path, images.NON_ROOT, "--non-root")
+    assert (status, record["outcome"]) == (0, "complete")
+    assert {each["name"]: each["verdict"] for each in record["proofs"]}["placement"] == "yes"
     assert api.call("GET", PODS)[1]["items"] == []
 
 

@@ -79,7 +79,18 @@ def is_over(pod: ApiObject) -> bool:
     return pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}
 
 
+def has_condition(job: ApiObject, kind: str) -> bool:
+    """Return whether the operator says this of a job."""
+    conditions = job.get("status", {}).get("conditions", ())
+    return any(each.get("type") == kind and each.get("status") == "True" for each in conditions)
+
+
 def is_finished(job: ApiObject) -> bool:
     """Return whether the operator has seen a job's end."""
-    conditions = job.get("status", {}).get("conditions", ())
-    return any(each.get("type") in {"Succeeded", "Failed"} and each.get("status") == "True" for each in conditions)
+    return has_condition(job, "Succeeded") or has_condition(job, "Failed")
+
+
+def exit_status(pod: ApiObject) -> int:
+    """Return how a pod's container ended; 1 where nobody says."""
+    statuses = pod.get("status", {}).get("containerStatuses", ())
+    return next((int(each["state"]["terminated"]["exitCode"]) for each in statuses if "terminated" in each["state"]), 1)

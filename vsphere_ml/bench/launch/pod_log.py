@@ -22,6 +22,7 @@ class PodLog:
 
     answers: Mapping[str, Mapping[str, CommandAnswer]] = field(default_factory=dict)  # by host, to the survey's probes
     ranks: Mapping[str, str] = field(default_factory=dict)  # lines of all ranks, by host
+    files: Mapping[str, str] = field(default_factory=dict)  # archives in base64, by host; empty where one is too large
     status: int | None = None
     printed: str = ""  # what is no line of ours
 
@@ -30,6 +31,7 @@ def parse_pod_log(text: str) -> PodLog:
     """Return the log as a value; BenchError `bench.bad-line` when a line of ours is not what it should be."""
     answers: dict[str, Mapping[str, CommandAnswer]] = {}
     ranks: dict[str, str] = {}
+    files: dict[str, str] = {}
     status: int | None = None
     printed: list[str] = []
     for line in text.splitlines():
@@ -43,6 +45,8 @@ def parse_pod_log(text: str) -> PodLog:
                     answers[str(value["host"])] = _parse_answers(value["answers"])
                 case "ranks":
                     ranks[str(value["host"])] = str(value["text"])
+                case "files":
+                    files[str(value["host"])] = str(value["archive"])
                 case "ended":
                     status = int(value["status"])
         except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -52,7 +56,7 @@ def parse_pod_log(text: str) -> PodLog:
                 target="launcher",
                 details=(line[:200],),
             ) from error
-    return PodLog(answers=answers, ranks=ranks, status=status, printed="\n".join(printed))
+    return PodLog(answers=answers, ranks=ranks, files=files, status=status, printed="\n".join(printed))
 
 
 def _parse_line(line: str) -> Mapping[str, Any] | None:

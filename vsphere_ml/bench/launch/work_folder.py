@@ -13,13 +13,16 @@ if TYPE_CHECKING:
 LEFT_OUT = frozenset({".git", "__pycache__"})
 
 
-def pack(folder: Path, to: Path) -> None:
-    """Write all that is in the folder into an archive. ConfigError `job.folder` when it cannot be read."""
+def pack(folder: Path, to: Path, name: str = ".") -> None:
+    """Write all that is in the folder into an archive, where it has this name.
+
+    ConfigError `job.folder` when it cannot be read.
+    """
     if not folder.is_dir():
         raise _folder_error(folder, "it is no folder")
     try:
         with tarfile.open(to, "w:gz", compresslevel=1) as archive:
-            archive.add(folder, ".", filter=_choose_to_send)
+            archive.add(folder, name, filter=_choose_to_send)
     except OSError as error:
         raise _folder_error(folder, error.strerror or str(error)) from error
 

@@ -25,7 +25,11 @@ from pathlib import Path
 SCHEMA = "vsml.bench.pod/1"
 HOST_FILE = "/etc/mpi/hostfile"
 PROBES = "probes.json"
+FILES = "files.tar.gz"  # of the user, as they are to lie in the folder
+LAID_OUT = "laid-out"  # a file as old as the last that was brought
 TRIES, PAUSE_S = 15, 2.0  # for a worker's name to be known, and its sshd to answer
+WORK = "work"
+MOST_BYTES = 4 << 20  # of what ranks of all pods made, as base64: a kubelet keeps 10 MiB of a log
 KILL_S = 15
 PARALLEL = 16  # workers that are entered at a time
 PROBE_S = 60
@@ -38,6 +42,7 @@ def main() -> int:
     parser.add_argument("--programs", help="the folder of what ranks run, in this pod")
     parser.add_argument("--limit", type=float, default=0.0, help="seconds for the command")
     parser.add_argument("--survey", action="store_true", help="answer the folder's probes, and nothing more")
+    parser.add_argument("--collect", action="store_true", help="print what ranks made in their folder, too")
     parser.add_argument("command", nargs="*", help="mpirun, with all its words")
     given = parser.parse_args()
     if given.survey:
@@ -52,6 +57,9 @@ def main() -> int:
     for host, lines in zip(hosts, on_each(hosts, read)):  # noqa: B905 - `strict` is not in Python 3.9
         print_line({"kind": "ranks", "host": host, "text": lines.decode("utf-8", "replace")})
     print_line({"kind": "ranks", "host": "", "text": own_ranks(Path(given.folder))})
+    most = MOST_BYTES // len(hosts)
+    for host, data in zip(hosts, on_each(hosts, made_files(given.folder, most)) if given.collect else ()):  # noqa: B905
+        print_line({"kind": "files", "host": host, "archive": data.decode() if len(data) <= most else ""})
     print_line({"kind": "ended", "status": status})
     return status
 
@@ -75,7 +83,9 @@ def prepare(given: argparse.Namespace, hosts: list[str]) -> list[bytes]:
                 with file.open("rb") as content:
                     made.addfile(entry, content)
     folder = shlex.quote(given.folder)
-    command = f"rm -rf {folder} && mkdir -p {folder} && tar -xf - -C {folder}"
+    # With times of now: what is newer than the last of it was made by the job.
+    own = f"{{ [ ! -e {FILES} ] || tar -xmf {FILES}; }} && touch {LAID_OUT}"
+    command = f"rm -rf {folder} && mkdir -p {folder}/{WORK} && cd {folder} && tar -xf - && {own}"
     subprocess.run(["sh", "-c", command], input=archive.getvalue(), check=True)  # noqa: S603, S607 - our own words
     ask = [*interpreter(), f"{given.folder}/by_mpijob.py", "--folder", given.folder, "--survey"]
     return on_each(hosts, f"{command} && {shlex.join(ask)}", archive.getvalue())
@@ -134,6 +144,16 @@ def run(command: list[str], limit_s: float) -> int:
         except subprocess.TimeoutExpired:
             program.kill()
         return TIMEOUT
+
+
+def made_files(folder: str, most: int) -> str:
+    """Return the command that prints what ranks made in the folder of their work, as an archive in base64.
+
+    Of one that is larger it prints a byte more than so many.
+    """
+    newer = f"find {WORK} -newer {LAID_OUT} ! -type d ! -path '*/__pycache__/*' -print0"
+    packed = "tar -czf - --null --no-recursion -T - 2>/dev/null | base64 -w 0"
+    return f"cd {shlex.quote(folder)} && {newer} | {packed} | head -c {most + 1}"
 
 
 def own_ranks(folder: Path) -> str:

@@ -20,12 +20,13 @@ from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.cli.bench.files import pieces
 from vsphere_ml.cli.options import option_group
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.kubernetes.image.variants import MpiName
+from vsphere_ml.kubernetes.image.variants import USER, MpiName
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vsphere_ml.bench.launch.matrix import BenchSpec
+    from vsphere_ml.bench.model.job import Tools
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.flows.bench.launch import LaunchSettings
     from vsphere_ml.kubernetes.export.site_values import SiteValues
@@ -287,7 +288,6 @@ class PodOptions:
     container_image: Annotated[
         str | None, typer.Option("--image", metavar="IMAGE", help="Container image with sshd and MPI that pods run.")
     ] = None
-    mpi: Annotated[PodMpi, typer.Option(help="MPI of the image.")] = PodMpi.OPENMPI
     namespace: Annotated[
         str | None, typer.Option(metavar="NAME", help="Namespace of the jobs.", show_default="the cluster's name")
     ] = None
@@ -303,6 +303,22 @@ class PodOptions:
 
 
 @option_group
+class PodImageOptions:
+    """What is in the image that pods run."""
+
+    mpi: Annotated[PodMpi, typer.Option(help="MPI of the image that pods run.")] = PodMpi.OPENMPI
+    non_root: Annotated[
+        bool,
+        typer.Option("--non-root", help=f"Run the pods as {USER}, as in images of `vsml k8s image --non-root`."),
+    ] = False
+
+    def tools(self, guests: Tools) -> Tools:
+        """Return what ranks run with in pods, where guests' user is nobody."""
+        mpi = {PodMpi.OPENMPI: OPEN_MPI, PodMpi.MPICH: MPICH}[self.mpi]
+        return replace(guests, mpi=mpi, user=USER if self.non_root else "root")
+
+
+@option_group
 class BenchOptions:
     """All options of `vsml bench run` beside the nodes."""
 
@@ -313,6 +329,7 @@ class BenchOptions:
     repeat: RepeatOptions
     settings: SettingOptions
     pods: PodOptions
+    image: PodImageOptions
 
     def check(self) -> None:
         """Raise ConfigError `usage` for what is no number."""
@@ -410,7 +427,7 @@ def launch_settings(given: BenchOptions, spec: ClusterSpec) -> LaunchSettings:
     made = launch_settings(spec, given.matrix.within, more.interface, more.limit, tuple(more.rail or ()))
     return replace(
         made,
-        tools=replace(made.tools, mpi={PodMpi.OPENMPI: OPEN_MPI, PodMpi.MPICH: MPICH}[given.pods.mpi]),
+        tools=given.image.tools(made.tools) if given.matrix.within is RunIn.KUBERNETES else made.tools,
         enough=Enough(half_width=train.half_width / 100, seconds=train.seconds),
         enough_launches=Enough(half_width=repeat.repeats_half_width / 100, seconds=repeat.repeats_seconds),
         least_nodes=train.least_nodes,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vsphere_ml.cli.jobs.options import RunId, open_nodes
+from vsphere_ml.cli.jobs.options import PlaceOptions, RunId, open_jobs
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
@@ -22,6 +22,7 @@ def fetch(
     ] = None,
     file: ClusterFileOption = DEFAULT_FILE,
     refresh: Refresh = False,
+    place: PlaceOptions,
 ) -> Answer:
     """Copy what a job has made to this machine: its log, and the files in its folder that are new or changed.
 
@@ -30,11 +31,10 @@ def fetch(
     Example: `vsml job fetch --into results`
     """
     from vsphere_ml.cli.views.jobs import job as view
-    from vsphere_ml.flows.jobs.fetch import fetch_job
     from vsphere_ml.flows.jobs.find import choose_job
 
-    nodes = open_nodes(terminal, file, refresh=refresh)
-    record = choose_job(nodes.find(), job).record
+    jobs = open_jobs(terminal, file, place, refresh=refresh)
+    record = choose_job(jobs.find(), job).record
     folder = into or Path(record.run_id)
-    files = fetch_job(nodes.guests, nodes.places, record, folder)
+    files = jobs.fetch(record, folder)
     return Answer(text=view.list_files(folder, files), data=view.fetch_data(record, folder, files))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from vsphere_ml.cli.jobs.options import open_nodes
+from vsphere_ml.cli.jobs.options import PlaceOptions, open_jobs
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 
 @command
-def list_jobs(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, refresh: Refresh = False) -> Answer:
+def list_jobs(
+    terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, refresh: Refresh = False, place: PlaceOptions
+) -> Answer:
     """List the jobs on the nodes, the latest first: running, ended with a status, stopped, or lost.
 
     A job's record and files stay on its nodes until `vsml job stop --delete` takes them away.
@@ -17,7 +19,7 @@ def list_jobs(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, refresh: 
     """
     from vsphere_ml.cli.views.jobs import job as view
 
-    found = open_nodes(terminal, file, refresh=refresh).find()
+    found = open_jobs(terminal, file, place, refresh=refresh).find()
     errors = tuple(found.errors.values())
     return Answer(
         text=view.table_of_jobs(found),

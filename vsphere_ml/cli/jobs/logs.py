@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vsphere_ml.cli.jobs.options import RunId, open_nodes
+from vsphere_ml.cli.jobs.options import PlaceOptions, RunId, open_jobs
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Output, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.model.user_job import FoundJob
     from vsphere_ml.cli.jobs.options import OpenNodes
+    from vsphere_ml.flows.kubernetes.user_job import PodJobs
 
 
 @command
@@ -25,6 +26,7 @@ def logs(
     follow: Annotated[bool, typer.Option("--follow", "-F", help="Show new lines until the job ends.")] = False,
     file: ClusterFileOption = DEFAULT_FILE,
     refresh: Refresh = False,
+    place: PlaceOptions,
 ) -> Answer:
     """Show what a job's ranks printed, each line after its rank's number; and, once it has ended, how.
 
@@ -32,16 +34,16 @@ def logs(
     """
     from vsphere_ml.flows.jobs.find import choose_job
 
-    nodes = open_nodes(terminal, file, refresh=refresh)
-    return follow_job(terminal, nodes, choose_job(nodes.find(), job), to_end=follow)
+    jobs = open_jobs(terminal, file, place, refresh=refresh)
+    return follow_job(terminal, jobs, choose_job(jobs.find(), job), to_end=follow)
 
 
-def follow_job(terminal: Terminal, nodes: OpenNodes, job: FoundJob, *, to_end: bool = True) -> Answer:
+def follow_job(terminal: Terminal, jobs: OpenNodes | PodJobs, job: FoundJob, *, to_end: bool = True) -> Answer:
     """Show the job's lines, and at its end what became of it."""
     from vsphere_ml.bench.model.user_job import JobState
     from vsphere_ml.cli.views.jobs import job as view
     from vsphere_ml.cli.views.layout.text import line
-    from vsphere_ml.flows.jobs import follow as flow
+    from vsphere_ml.flows.jobs.follow import JobLog
 
     into = terminal.err if terminal.settings.output is Output.JSON else terminal.out
 
@@ -49,12 +51,11 @@ def follow_job(terminal: Terminal, nodes: OpenNodes, job: FoundJob, *, to_end: b
         into.file.write("".join(f"{line(each).plain}\n" for each in lines))
         into.file.flush()
 
-    log = flow.JobLog(record=job.record, show=show)
-    first = next(place for place in nodes.places if place.name == job.record.node_names[0])
-    ended = flow.update_job(job, flow.follow(nodes.guests, first, log, nodes.clock, to_end=to_end))
+    log = JobLog(record=job.record, show=show)
+    ended = jobs.follow(job, log, to_end=to_end)
     if ended.state is JobState.RUNNING:
         return Answer(data=view.job_data(ended))
-    report = flow.report(nodes.guests, nodes.places, ended, log)
+    report = jobs.report(ended, log)
     terminal.say(view.describe_report(report))
     errors = (report.error,) if report.error else ()
     return Answer(data=view.report_data(report), status=report.error.status if report.error else 0, errors=errors)

@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vsphere_ml.bench.model.job import RunIn
+from vsphere_ml.cli.options import option_group
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
+    from vsphere_ml.bench.model.user_job import FoundJob, JobRecord
     from vsphere_ml.cli.terminal import Terminal
     from vsphere_ml.cli.wiring.site_wiring import SystemClock
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.ports.vcenter import GuestPlace
     from vsphere_ml.flows.jobs.find import JobList
+    from vsphere_ml.flows.jobs.follow import JobLog, JobReport
+    from vsphere_ml.flows.jobs.stop import StoppedJob
+    from vsphere_ml.flows.kubernetes.user_job import PodJobs
     from vsphere_ml.ssh.guests import SshGuests
 
 RunId = Annotated[
@@ -35,6 +43,64 @@ class OpenNodes:
         from vsphere_ml.flows.jobs.find import find_jobs
 
         return find_jobs(self.spec, self.guests, self.places)
+
+    def follow(self, job: FoundJob, log: JobLog, *, to_end: bool = True) -> FoundJob:
+        from vsphere_ml.flows.jobs.follow import follow, update_job
+
+        first = next(place for place in self.places if place.name == job.record.node_names[0])
+        return update_job(job, follow(self.guests, first, log, self.clock, to_end=to_end))
+
+    def report(self, job: FoundJob, log: JobLog) -> JobReport:
+        from vsphere_ml.flows.jobs.follow import report
+
+        return report(self.guests, self.places, job, log)
+
+    def stop(self, record: JobRecord, *, delete: bool = False) -> StoppedJob:
+        from vsphere_ml.flows.jobs.stop import stop_job
+
+        return stop_job(self.guests, self.places, record, delete=delete)
+
+    def fetch(self, record: JobRecord, into: Path) -> Mapping[str, tuple[str, ...]]:
+        from vsphere_ml.flows.jobs.fetch import fetch_job
+
+        return fetch_job(self.guests, self.places, record, into)
+
+
+@option_group
+class PlaceOptions:
+    """Where jobs are looked for."""
+
+    within: Annotated[
+        RunIn,
+        typer.Option("--run-in", "--in", help="Where the job runs; those of containers are found in guests, too."),
+    ] = RunIn.GUEST
+    namespace: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Namespace of jobs in pods.", show_default="the cluster's name")
+    ] = None
+    context: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Context of the kubeconfig instead of its current one.")
+    ] = None
+
+
+def open_jobs(terminal: Terminal, file: Path, place: PlaceOptions, *, refresh: bool) -> OpenNodes | PodJobs:
+    """Return where jobs are: the nodes' guests, or the cluster that the kubeconfig names."""
+    if place.within is not RunIn.KUBERNETES:
+        return open_nodes(terminal, file, refresh=refresh)
+    return open_pods(file, place.namespace, place.context)
+
+
+def open_pods(file: Path, namespace: str | None, context: str | None, only: list[str] | None = None) -> PodJobs:
+    """Return the jobs of the cluster that the kubeconfig names."""
+    from vsphere_ml.cli.wiring.site_wiring import SystemClock
+    from vsphere_ml.config.load import load
+    from vsphere_ml.core.nodes.selection import select_nodes
+    from vsphere_ml.flows.kubernetes.user_job import PodJobs
+    from vsphere_ml.kubernetes.api.kubeconfig import connect
+    from vsphere_ml.kubernetes.bench_job import BENCH, job_name
+
+    spec = select_nodes(load(file), only or ())
+    where = namespace or job_name(spec.name, BENCH)
+    return PodJobs(spec=spec, api=connect(context or ""), clock=SystemClock(), namespace=where)
 
 
 def open_nodes(terminal: Terminal, file: Path, *, refresh: bool, only: list[str] | None = None) -> OpenNodes:

@@ -17,8 +17,9 @@ import typer
 from vsphere_ml.bench.model.job import RunIn
 from vsphere_ml.bench.model.launcher_names import LauncherName
 from vsphere_ml.bench.model.transports import Transport
+from vsphere_ml.cli.bench.run_options import PodImageOptions, PodOptions
 from vsphere_ml.cli.commands import Command as PlainCommand
-from vsphere_ml.cli.jobs.options import open_nodes
+from vsphere_ml.cli.jobs.options import open_nodes, open_pods
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Command, OnlyNodes, Refresh, command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
@@ -26,7 +27,9 @@ from vsphere_ml.core.errors import ConfigError
 if TYPE_CHECKING:
     from vsphere_ml.bench.model.user_job import FoundJob, JobRecord
     from vsphere_ml.cli.jobs.options import OpenNodes
+    from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.flows.jobs.start import JobRequest
+    from vsphere_ml.flows.kubernetes.user_job import PodJobs
 
 
 class _JobLauncher(StrEnum):
@@ -36,13 +39,6 @@ class _JobLauncher(StrEnum):
     MPIRUN = LauncherName.MPIRUN.value
     TORCHRUN = LauncherName.TORCHRUN.value
     NONE = "none"
-
-
-class JobPlace(StrEnum):
-    """Where the ranks run."""
-
-    GUEST = RunIn.GUEST.value
-    CONTAINER = RunIn.CONTAINER.value
 
 
 class FileBeforeCommand(PlainCommand):
@@ -66,8 +62,13 @@ class _JobOptions:
         _JobLauncher, typer.Option(help="Launcher that starts the ranks; none: the command itself.")
     ] = _JobLauncher.NONE
     within: Annotated[
-        JobPlace, typer.Option("--run-in", "--in", help="Run the ranks in the guests, or in their training containers.")
-    ] = JobPlace.GUEST
+        RunIn,
+        typer.Option(
+            "--run-in",
+            "--in",
+            help="Run the ranks in the guests, in their training containers, or in Kubernetes' pods.",
+        ),
+    ] = RunIn.GUEST
     folder: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder to copy to all nodes; the command is started in it.")
     ] = None
@@ -92,6 +93,8 @@ def run(
     *,
     file: ClusterFileOption = DEFAULT_FILE,
     given: _JobOptions,
+    pods: PodOptions,
+    image: PodImageOptions,
     only: OnlyNodes = None,
     refresh: Refresh = False,
 ) -> Answer:
@@ -103,35 +106,46 @@ def run(
     Example: `vsml job run cluster.toml --launcher torchrun --folder . -- train.py --epochs 3`
     """
     from vsphere_ml.bench.model.job import USER_MARK
-    from vsphere_ml.cli.bench.run_options import read_variables
+    from vsphere_ml.cli.bench.run_options import read_variables, site_values
     from vsphere_ml.cli.views.jobs import job as view
     from vsphere_ml.flows.jobs.start import start_job
 
+    jobs: OpenNodes | PodJobs
     if not words:
         raise ConfigError("there is no command to run", code="usage", hint="vsml job run --folder . -- train.py")
     variables = read_variables(given.variable or (), USER_MARK)
     with tempfile.TemporaryDirectory() as scratch:
-        archive = _pack(given.folder, Path(scratch))
-        nodes = open_nodes(terminal, file, refresh=refresh, only=only)
-        asked = replace(_request(nodes, given, words), variables=variables, archive=archive)
-        record = start_job(nodes.spec, nodes.guests, nodes.places, asked)
+        archive = _pack(given, Path(scratch))
+        if given.within is RunIn.KUBERNETES:
+            jobs = open_pods(file, pods.namespace, pods.context, only)
+            asked = replace(_request(jobs.spec, given, words), variables=variables, archive=archive)
+            record = jobs.start(_in_pods(asked, image), site_values(pods, jobs.spec))
+        else:
+            jobs = open_nodes(terminal, file, refresh=refresh, only=only)
+            asked = replace(_request(jobs.spec, given, words), variables=variables, archive=archive)
+            record = start_job(jobs.spec, jobs.guests, jobs.places, asked)
     terminal.say(view.describe_start(record))
     if given.detach:
         return Answer(data=view.record_data(record))
-    return _follow(terminal, nodes, record)
+    return _follow(terminal, jobs, record)
 
 
-def _follow(terminal: Terminal, nodes: OpenNodes, record: JobRecord) -> Answer:
+def _in_pods(asked: JobRequest, image: PodImageOptions) -> JobRequest:
+    """Return the request as pods take it: the launcher of an MPIJob starts mpirun."""
+    launcher = LauncherName.MPIRUN if asked.launcher == LauncherName.SSH else asked.launcher
+    return replace(asked, launcher=launcher, tools=image.tools(asked.tools))
+
+
+def _follow(terminal: Terminal, jobs: OpenNodes | PodJobs, record: JobRecord) -> Answer:
     from vsphere_ml.cli.jobs.logs import follow_job
-    from vsphere_ml.flows.jobs.stop import stop_job
 
     # Of a terminal that is gone nobody wants to know more; the job goes on. By default vsml takes it for a Ctrl-C.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try:
-        return follow_job(terminal, nodes, _build_running_job(record))
+        return follow_job(terminal, jobs, _build_running_job(record))
     except KeyboardInterrupt:
         terminal.say(f"stopping {record.run_id}")
-        stopped = stop_job(nodes.guests, nodes.places, record)
+        stopped = jobs.stop(record)
         if stopped.error:
             raise stopped.error from None
         raise KeyboardInterrupt from None  # with nothing that goes on in guests
@@ -143,22 +157,23 @@ def _build_running_job(record: JobRecord) -> FoundJob:
     return FoundJob(record=record, state=JobState.RUNNING)
 
 
-def _pack(folder: Path | None, scratch: Path) -> Path | None:
+def _pack(given: _JobOptions, scratch: Path) -> Path | None:
     """Return an archive of the folder; None when none is to be copied."""
     from vsphere_ml.bench.launch import work_folder
+    from vsphere_ml.bench.model.user_job import WORK
 
-    if folder is None:
+    if given.folder is None:
         return None
-    work_folder.pack(folder, scratch / "work.tar.gz")
+    work_folder.pack(given.folder, scratch / "work.tar.gz", WORK if given.within is RunIn.KUBERNETES else ".")
     return scratch / "work.tar.gz"
 
 
-def _request(nodes: OpenNodes, given: _JobOptions, words: list[str]) -> JobRequest:
+def _request(spec: ClusterSpec, given: _JobOptions, words: list[str]) -> JobRequest:
     from vsphere_ml.cli.bench.launch_settings import launch_settings
     from vsphere_ml.flows.jobs.start import JobRequest
 
-    settings = launch_settings(nodes.spec, RunIn(given.within), given.interface, 0.0)
-    gpus = max(1, min(node.gpu.count for node in nodes.spec.nodes))
+    settings = launch_settings(spec, given.within, given.interface, 0.0)
+    gpus = max(1, min(node.gpu.count for node in spec.nodes))
     return JobRequest(
         command=tuple(words),
         launcher=LauncherName.SSH if given.launcher is _JobLauncher.NONE else given.launcher.value,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vsphere_ml.cli.jobs.options import RunId, open_nodes
+from vsphere_ml.cli.jobs.options import PlaceOptions, RunId, open_jobs
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
@@ -19,6 +19,7 @@ def stop(
     delete: Annotated[bool, typer.Option("--delete", help="Delete its files on all nodes, too.")] = False,
     file: ClusterFileOption = DEFAULT_FILE,
     refresh: Refresh = False,
+    place: PlaceOptions,
 ) -> Answer:
     """Stop a job: end all its processes on all its nodes, after ten seconds by force, and no process of another job.
 
@@ -28,10 +29,9 @@ def stop(
     """
     from vsphere_ml.cli.views.jobs import job as view
     from vsphere_ml.flows.jobs.find import choose_job
-    from vsphere_ml.flows.jobs.stop import stop_job
 
-    nodes = open_nodes(terminal, file, refresh=refresh)
-    stopped = stop_job(nodes.guests, nodes.places, choose_job(nodes.find(), job, running=True).record, delete=delete)
+    jobs = open_jobs(terminal, file, place, refresh=refresh)
+    stopped = jobs.stop(choose_job(jobs.find(), job, running=True).record, delete=delete)
     errors = (stopped.error,) if stopped.error else ()
     return Answer(
         text=view.describe_stop(stopped),

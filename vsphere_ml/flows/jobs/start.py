@@ -115,7 +115,7 @@ def _prepare(
     nccl = transports.nccl_settings(transport, interface, able, spec.roce.traffic_class)
     settings = JobSettings(
         runtime=runtime,
-        program=_program(asked.command, runtime.python),
+        program=make_program(asked.command, runtime.python),
         variables={**nccl.common, **_own_variables(record, runtime), **asked.variables},
         node_variables=nccl.by_node,
     )
@@ -128,7 +128,7 @@ def _own_variables(record: JobRecord, runtime: Runtime) -> dict[str, str]:
     return {"PATH": path, "NCCL_DEBUG_FILE": f"{record.root}/nccl.%h.%p.log"}
 
 
-def _program(command: tuple[str, ...], python: str) -> tuple[str, ...]:
+def make_program(command: tuple[str, ...], python: str) -> tuple[str, ...]:
     """Return what each rank executes: one word with blanks is a command line, and a Python script is run by Python."""
     first, *rest = command
     if not rest and " " in first:

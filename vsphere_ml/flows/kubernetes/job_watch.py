@@ -11,10 +11,11 @@ from vsphere_ml.flows.kubernetes.pods import poll_until, remove_all
 from vsphere_ml.kubernetes.job_state import JOB_LABEL, find_problems, is_launcher, is_over
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from vsphere_ml.core.ports.kubernetes import ApiObject, KubernetesApi
     from vsphere_ml.core.ports.vcenter import Clock
+    from vsphere_ml.kubernetes.job_state import JobProblem
 
 SCHEDULE_S = 60.0  # for pods that no node has room for: another job may just be ending
 
@@ -56,7 +57,7 @@ class JobWatch:
         self._remember([each for each in pods if not is_launcher(each)])
         launchers = [each for each in pods if is_launcher(each)]
         if over := [each for each in launchers if is_over(each)]:
-            return JobPods(launcher=over[-1], workers=self.workers, log=self._read_log(over[-1]))
+            return JobPods(launcher=over[-1], workers=self.workers, log=read_log(self.api, over[-1]))
         self._check_problems(pods, elapsed_s)
         return None
 
@@ -68,20 +69,7 @@ class JobWatch:
 
     def _check_problems(self, pods: Sequence[ApiObject], elapsed_s: float) -> None:
         events = self.api.list("Event", self.namespace)
-        found = list(find_problems(pods, events, self.name))
-        stuck = [each for each in found if each.final or elapsed_s > SCHEDULE_S]
-        if stuck:
-            raise BenchError(
-                f"{stuck[0].target} does not run: {stuck[0].why}",
-                code="kubernetes.job-stuck",
-                target=stuck[0].target,
-                hint=f"kubectl -n {self.namespace} get events; the job was removed",
-                details=tuple(dict.fromkeys(f"{each.target}: {each.why}" for each in stuck[1:])),
-            )
-
-    def _read_log(self, pod: ApiObject) -> str:
-        container = pod["spec"]["containers"][0]["name"]
-        return self.api.read_log(self.namespace, pod["metadata"]["name"], container)
+        check_problems(find_problems(pods, events, self.name), elapsed_s, "the job was removed")
 
     def _overdue(self) -> BenchError:
         return BenchError(
@@ -95,6 +83,25 @@ class JobWatch:
         """Take the job away, and wait until no pod of it is left; return why some are, if so."""
         refs = (ObjectRef("MPIJob", self.namespace, self.name), *more)
         return remove_all(self.api, self.clock, refs, {JOB_LABEL: self.name})
+
+
+def check_problems(found: Iterable[JobProblem], elapsed_s: float, hint: str) -> None:
+    """Raise BenchError `kubernetes.job-stuck` for what no waiting helps, or has not helped for a minute."""
+    stuck = [each for each in found if each.final or elapsed_s > SCHEDULE_S]
+    if stuck:
+        raise BenchError(
+            f"{stuck[0].target} does not run: {stuck[0].why}",
+            code="kubernetes.job-stuck",
+            target=stuck[0].target,
+            hint=f"kubectl get events in the job's namespace; {hint}",
+            details=tuple(dict.fromkeys(f"{each.target}: {each.why}" for each in stuck[1:])),
+        )
+
+
+def read_log(api: KubernetesApi, pod: ApiObject) -> str:
+    """Return what a pod's first container has printed so far."""
+    metadata, container = pod["metadata"], pod["spec"]["containers"][0]["name"]
+    return api.read_log(metadata["namespace"], metadata["name"], container)
 
 
 def _index_of_worker(pod: ApiObject) -> int:

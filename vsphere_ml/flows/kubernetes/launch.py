@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from vsphere_ml.bench.launch import programs
 from vsphere_ml.bench.launch.events import ProcessesLeft
 from vsphere_ml.bench.launch.launchers import launch as launched
 from vsphere_ml.bench.launch.pod_log import LAUNCHER, parse_pod_log
-from vsphere_ml.bench.launch.remote_job import ALL_WORKLOADS, WORKLOADS
+from vsphere_ml.bench.launch.remote_job import ALL_WORKLOADS
 from vsphere_ml.bench.model import rank_log
 from vsphere_ml.bench.model.job import FOLDER, Job
 from vsphere_ml.bench.model.record import Workload
@@ -21,21 +20,18 @@ from vsphere_ml.bench.proof.launch_context import MeasuredLinks
 from vsphere_ml.bench.records import store
 from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import BenchError, NotPossible, VsmlError
-from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.guest import Peer
 from vsphere_ml.core.ports.kubernetes import ObjectRef
 from vsphere_ml.flows.bench.launch import make_launch_context, timestamp
 from vsphere_ml.flows.kubernetes.job_watch import JobWatch
+from vsphere_ml.flows.kubernetes.submit import make_pods, submit_job
 from vsphere_ml.kubernetes.bench_job import (
     CLUSTER_LABEL,
     GRACE_S,
-    PROGRAMS,
     BenchPods,
     job_name,
-    make_bench_job,
-    make_config_map,
 )
-from vsphere_ml.kubernetes.job_state import is_finished
+from vsphere_ml.kubernetes.job_state import exit_status, is_finished
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,7 +46,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.transports import Transport
     from vsphere_ml.bench.probe.machines import Machine
     from vsphere_ml.bench.proof.launch_context import LaunchContext
-    from vsphere_ml.core.model.spec import ClusterSpec, NodeSpec
+    from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.ports.kubernetes import ApiObject, KubernetesApi
     from vsphere_ml.core.ports.vcenter import Clock
     from vsphere_ml.flows.bench.launch import LaunchSettings, SideMeasurements
@@ -183,41 +179,12 @@ def _job_watch(session: PodSession, job: Job) -> JobWatch:
 
 
 def _start_and_follow(session: PodSession, job: Job, watch: JobWatch) -> JobPods:
-    values = replace(session.values, name=job.run_id)
-    pods = _bench_pods(session, job, launched(job))
-    manifest = make_bench_job(_pools_of(session, job), values, pods)
-    session.api.apply(make_config_map(values, pods))
-    applied = session.api.apply(manifest)
-    session.api.apply(make_config_map(values, pods, owner=applied))
+    submit_job(session.api, session.pools, session.values, job, _bench_pods(session, job, launched(job)))
     return watch.until_end()
 
 
-def _pools_of(session: PodSession, job: Job) -> tuple[NodePool, ...]:
-    """Return the pools; what goes over TCP asks for no RDMA device."""
-    if job.configuration.transport.spec.rdma:
-        return session.pools
-    return tuple(replace(pool, nodes=tuple(map(_without_nic, pool.nodes))) for pool in session.pools)
-
-
-def _without_nic(node: NodeSpec) -> NodeSpec:
-    return replace(node, nic=replace(node.nic, kind=NicKind.NONE))
-
-
 def _bench_pods(session: PodSession, job: Job, how: Launch) -> BenchPods:
-    folder = ("--folder", job.folder, "--programs", PROGRAMS, "--limit", f"{job.limit_s:g}")
-    texts = {name: (WORKLOADS / name).read_text(encoding="utf-8") for name in ALL_WORKLOADS}
-    texts["probes.json"] = json.dumps(survey.probes(session.settings.tools))
-    return BenchPods(
-        cluster=session.spec.name,
-        workers=len(job.nodes),
-        slots=job.slots,
-        implementation=job.runtime.mpi.replace(" ", ""),
-        command=(job.runtime.python, f"{PROGRAMS}/by_mpijob.py", *folder, "--", *how.command),
-        variables=how.variables,
-        programs=texts,
-        limit_s=job.limit_s,
-        traffic_class=session.spec.roce.traffic_class if job.configuration.transport.spec.rdma else None,
-    )
+    return make_pods(session.spec, session.settings.tools, job, how, ALL_WORKLOADS, "--limit", f"{job.limit_s:g}")
 
 
 def _make_job(session: PodSession, spec: BenchSpec, asked: Configuration) -> Job:
@@ -252,7 +219,7 @@ def _read_pods(context: LaunchContext, pods: JobPods) -> tuple[LaunchContext, Se
     surveyed = tuple(survey.read(node_of[host], seen) for host, seen in log.answers.items() if host in node_of)
     context = replace(context, job=job, ended=timestamp(), surveyed=surveyed or context.surveyed)
     if log.status != 0:
-        status = _exit_status(pods.launcher) if log.status is None else log.status
+        status = exit_status(pods.launcher) if log.status is None else log.status
         raise evidence.ended_badly(job, status, log.printed)
     node_of[LAUNCHER] = str(pods.launcher["metadata"]["name"])  # no node's name: a worker may run beside it
     texts: dict[str, str] = {}
@@ -270,11 +237,6 @@ def _peers(job: Job, workers: Sequence[ApiObject]) -> tuple[Peer, ...]:
         )
         or job.nodes
     )
-
-
-def _exit_status(launcher: ApiObject) -> int:
-    statuses = launcher.get("status", {}).get("containerStatuses", ())
-    return next((int(each["state"]["terminated"]["exitCode"]) for each in statuses if "terminated" in each["state"]), 1)
 
 
 def _context(session: PodSession, job: Job, launch: int, began: str) -> LaunchContext:

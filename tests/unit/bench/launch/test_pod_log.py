@@ -21,11 +21,13 @@ def test_answers_ranks_and_the_status_are_read_and_the_rest_is_the_log() -> None
         line(kind="survey", host="w-0", answers={"kernel": [0, "6.1\n"], "iperf3": [1, ""]}),
         '{"schema": "somebody else\'s"}',
         line(kind="ranks", host="w-0", text='{"kind": "place"}\n'),
+        line(kind="files", host="w-0", archive="aGVsbG8="),
         line(kind="ended", status=0),
     ])  # fmt: skip
     log = parse_pod_log(text)
     assert log.answers == {"w-0": {"kernel": CommandAnswer(0, "6.1\n"), "iperf3": CommandAnswer(1, "")}}
     assert (log.ranks, log.status) == ({"w-0": '{"kind": "place"}\n'}, 0)
+    assert log.files == {"w-0": "aGVsbG8="}
     assert log.printed.splitlines() == ["mpirun", '{"schema": "somebody else\'s"}']
 
 

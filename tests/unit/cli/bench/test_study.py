@@ -19,6 +19,7 @@ from vsphere_ml.cli.bench.records.report import StudyName
 from vsphere_ml.cli.bench.run_options import (
     BenchOptions,
     MatrixOptions,
+    PodImageOptions,
     PodOptions,
     RepeatOptions,
     ScriptOptions,
@@ -44,6 +45,7 @@ def asked(name: str, most: int = 4, **matrix: Any) -> BenchSpec:
         repeat=RepeatOptions(),
         settings=SettingOptions(),
         pods=PodOptions(),
+        image=PodImageOptions(),
     )
     return study_spec(given, cluster(most), STUDIES[name], most)
 

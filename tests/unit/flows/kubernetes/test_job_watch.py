@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def pod(name: str, role: str, **status: Any) -> dict[str, Any]:
     labels = {"training.kubeflow.org/job-role": role, "training.kubeflow.org/job-name": "train"}
     spec = {"containers": [{"name": "mpi"}], "nodeName": "node-01"}
-    return {"metadata": {"name": name, "labels": labels}, "spec": spec, "status": status}
+    return {"metadata": {"name": name, "namespace": "ml", "labels": labels}, "spec": spec, "status": status}
 
 
 WORKERS = tuple(pod(f"train-worker-{at}", "worker", podIP=f"10.0.0.{at}") for at in (1, 0, 10))

@@ -99,8 +99,10 @@ def _discovery(job: Job) -> str:
 
 def environment(job: Job) -> dict[str, str]:
     """Return the variables that ranks have whoever starts them; those of pods have their image's own besides."""
+    # What a program of the user's prints is shown while it runs.
+    shown = {"PYTHONUNBUFFERED": "1"} if job.configuration.workload is Workload.SCRIPT else {}
     if job.runtime.within is RunIn.KUBERNETES:
-        return {**_QUIET, job.mark: job.run_id}
+        return {**_QUIET, job.mark: job.run_id, **shown}
     prefix, own = job.runtime.mpi_prefix, job.runtime.variables
     path = job.variables.get("PATH") or own.get("PATH", PATH)
     paths = [f"{job.folder}/bin", *([f"{prefix}/bin"] if prefix else []), path]
@@ -114,8 +116,7 @@ def environment(job: Job) -> dict[str, str]:
         "PATH": ":".join(paths),
         **_QUIET,
         job.mark: job.run_id,
-        # What a program of the user's prints is shown while it runs.
-        **({"PYTHONUNBUFFERED": "1"} if job.configuration.workload is Workload.SCRIPT else {}),
+        **shown,
         **({"LD_LIBRARY_PATH": ":".join(libraries)} if libraries else {}),
     }
 
