@@ -3,8 +3,8 @@
     make bench-provision
 
 Two parts. *Act*: 64 VMs on a lab where a clone takes two seconds and a power-on one; the limit is the longest chain of
-tasks that must follow each other. *Look and plan*: 1,000 hosts and 10,000 VMs; the peer is a bare bulk read of the same
-properties with nothing made of them.
+tasks that must follow each other. *Look and plan*: 1,000 hosts and 10,000 VMs; the peer is pyVmomi's own bulk read of
+the same properties with nothing made of them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import resource
+import ssl
 import statistics
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyVim.connect import Disconnect, SmartConnect
 from pyVmomi import vim, vmodl
 
 from vsphere_ml.config.load import load
@@ -44,8 +46,10 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 VSML = Path(sys.executable).with_name("vsml")
-CHAIN_S = 3.0  # a clone of 2 s, then a power-on of 1 s
-ACT_LIMIT, LOOK_LIMIT = 1.1, 1.5
+# A clone of 2 s, then two power-ons of 1 s: those of a host's second NUMA node follow those of the first, so that ESXi
+# takes the GPUs that each was placed on.
+CHAIN_S = 4.0
+ACT_LIMIT, LOOK_LIMIT = 1.05, 1.0
 ROUNDS = 5
 PAGE = 1000
 
@@ -109,15 +113,24 @@ def look_and_plan() -> bool:
     print(f"\nlook and plan: 1,000 hosts, 10,000 VMs, limit {LOOK_LIMIT} × the bare bulk read")
     with running("scale-1000.toml") as lab:
         session = connect(lab.address, lab.username, lab.password(), Trust(ca_file=lab.ca_file), timeout_s=300)
-        ratios = [one_look(session) for _ in range(ROUNDS)]
+        bare = connect_bare(lab)
+        ratios = [one_look(session, bare) for _ in range(ROUNDS)]
+        Disconnect(bare)
         session.close()
     print(f"  peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
     return verdict("look and plan", ratios, LOOK_LIMIT)
 
 
-def one_look(session: Session) -> float:
+def connect_bare(lab: Lab) -> Any:
+    """Sign in with pyVmomi alone."""
+    host, _, port = lab.address.rpartition(":")
+    trust = ssl.create_default_context(cafile=lab.ca_file)
+    return SmartConnect(host=host, port=int(port), user=lab.username, pwd=lab.password(), sslContext=trust)
+
+
+def one_look(session: Session, instance: Any) -> float:
     spec = load(HERE / "scale-cluster.toml")
-    bare, objects = timed(lambda: bare_read(session))
+    bare, objects = timed(lambda: bare_read(instance.RetrieveContent()))
     ours, _ = timed(lambda: plan(session, spec))
     print(f"  bare read {bare:.2f} s ({objects} objects)   look and plan {ours:.2f} s")
     return ours / bare
@@ -134,9 +147,8 @@ def plan(session: Session, spec: ClusterSpec) -> int:
     return len(list(diff(spec, solve(spec, inventory), inventory).changes))
 
 
-def bare_read(session: Session) -> int:
+def bare_read(content: Any) -> int:
     """Read the properties that a look reads, by pyvmomi alone, and make nothing of them."""
-    content = session.content
     wanted = read_inventory.WANTED  # the very same properties
     view = content.viewManager.CreateContainerView(content.rootFolder, list(wanted), True)
     found = list(retrieve(content.propertyCollector, view, wanted))
