@@ -120,6 +120,7 @@ def test_the_shipped_ones_are_those_of_the_issue() -> None:
         "mpi",
         "nccl",
         "roce",
+        "roce-inbox",
         "roce-mlnx-ofed",
         "runtime",
     )
