@@ -54,8 +54,8 @@ BENCH = ("--run-in", "kubernetes", "--namespace", "default", "--repeats", "1", "
 # The job as it would be without what vsml adds to it for Open MPI 5.
 BY_THE_OPERATOR_ALONE = """\
 from vsphere_ml.__main__ import main
-from vsphere_ml.flows.kubernetes import launch
-made = launch.make_bench_job
+from vsphere_ml.flows.kubernetes import submit
+made = submit.make_bench_job
 def make(*given):
     job = made(*given)
     (container,) = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"]
@@ -63,7 +63,7 @@ def make(*given):
     del container["command"][at : at + 2]
     container["env"] = [each for each in container["env"] if not each["name"].startswith("PRTE_MCA_")]
     return job
-launch.make_bench_job = make
+submit.make_bench_job = make
 main()
 """
 WHO = "echo here: $(hostname) $(cat /proc/sys/kernel/random/boot_id) $(nvidia-smi -L | wc -l)"
