@@ -24,7 +24,7 @@ from vsphere_ml.core.plan.outcome import Interrupted
 from vsphere_ml.ssh.fanout import in_each
 from vsphere_ml.ssh.reach import wait_for
 from vsphere_ml.ssh.session import files
-from vsphere_ml.ssh.session.connect import connect
+from vsphere_ml.ssh.session.connect import close, connect
 from vsphere_ml.ssh.session.execute import ConnectionCut, execute
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class TestTrouble:
         connection.transport.close()
         with pytest.raises(ConnectionCut):
             execute(connection.transport, "true", b"", deadline_s=60, out=_ignore, err=_ignore)
-        connection.close()
+        close(connection)
 
     def test_new_folders_can_be_entered_by_everybody(self, shell: SshShell, tmp_path: Path) -> None:
         shell.write(f"{tmp_path}/a/b/file", "x", mode=0o600)

@@ -17,7 +17,7 @@ from tests.waiting import until
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.ssh.keys.key_pairs import key_pair
 from vsphere_ml.ssh.keys.known_hosts import KnownHosts
-from vsphere_ml.ssh.session.connect import connect
+from vsphere_ml.ssh.session.connect import close, connect
 
 if TYPE_CHECKING:
     import pytest
@@ -32,7 +32,7 @@ class TestSigningIn:
     def test_small_messages_are_sent_at_once(self, server: Sshd) -> None:
         connection = connect(server.target())
         assert connection.transport.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-        connection.close()
+        close(connection)
 
     def test_nothing_listens(self, server: Sshd) -> None:
         server.stop()
@@ -86,7 +86,7 @@ class TestSigningIn:
             until((tmp_path / "agent").exists, "no agent answers")
             assert refused(server.target(key_file=None)).code == "guest.sign-in"
             subprocess.run(["ssh-add", "-q", str(server.key_file)], check=True)
-            connect(server.target(key_file=None)).close()
+            close(connect(server.target(key_file=None)))
         finally:
             agent.kill()
             agent.wait()
@@ -101,7 +101,7 @@ class TestSigningIn:
         (tmp_path / ".ssh" / "config").write_text("Host *\n  HostName 127.0.0.99\n  nonsense\n")
         (tmp_path / ".fabric.yaml").write_text("user: nobody\nforward_agent: true\n")
         monkeypatch.setenv("HOME", str(tmp_path))
-        connect(server.target()).close()
+        close(connect(server.target()))
 
 
 class TestHostKeys:
@@ -117,7 +117,7 @@ class TestHostKeys:
         assert f"'[{server.host}]:{server.port}'" in error.hint
         assert server.host_key.fingerprint in error.details[0]
         assert _sign_ins(server) == before
-        connect(server.target()).close()
+        close(connect(server.target()))
         assert _sign_ins(server) == before + 1
 
     def test_an_unknown_key_is_refused(self, server: Sshd, tmp_path: Path) -> None:
@@ -127,8 +127,8 @@ class TestHostKeys:
 
     def test_first_use_is_recorded_and_then_holds_for_openssh_too(self, server: Sshd, tmp_path: Path) -> None:
         known = KnownHosts(tmp_path / "known_hosts")
-        connect(server.target(known, trust_first_use=True)).close()
-        connect(server.target(known)).close()
+        close(connect(server.target(known, trust_first_use=True)))
+        close(connect(server.target(known)))
         command = ["ssh", "-F", "none", "-o", "BatchMode=yes", "-o", f"UserKnownHostsFile={known.path}"]
         command += ["-i", str(server.key_file), "-p", str(server.port), f"root@{server.host}", "echo in"]
         assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "in\n"
@@ -136,12 +136,12 @@ class TestHostKeys:
     def test_the_host_is_asked_for_the_kind_of_key_it_is_pinned_to(self, server: Sshd, tmp_path: Path) -> None:
         known = KnownHosts(tmp_path / "known_hosts")
         known.pin(server.host, server.port, [server.rsa_host_key], comment="")
-        connect(server.target(known)).close()
+        close(connect(server.target(known)))
 
     def test_a_fingerprint_lets_that_host_in(self, server: Sshd, tmp_path: Path) -> None:
         known = KnownHosts(tmp_path / "known_hosts")
         assert refused(server.target(known, fingerprint="SHA256:abc")).code == "guest.host-key-unknown"
-        connect(server.target(known, fingerprint=server.host_key.fingerprint)).close()
+        close(connect(server.target(known, fingerprint=server.host_key.fingerprint)))
 
 
 class TestJumpHost:

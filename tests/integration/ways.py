@@ -12,7 +12,7 @@ from tests.integration.shells import open_shell
 from tests.integration.sshd import Sshd, running
 from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.core.secret import Secret
-from vsphere_ml.ssh.session.connect import connect
+from vsphere_ml.ssh.session.connect import close, connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ def shell(server: Sshd, tmp_path: Path) -> Iterator[SshShell]:
 
 def refused(target: SshTarget) -> GuestError:
     with pytest.raises(GuestError) as caught:
-        connect(target).close()
+        close(connect(target))
     return caught.value
 
 

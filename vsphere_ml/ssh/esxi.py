@@ -13,7 +13,7 @@ from vsphere_ml.core.errors import GuestError, VSphereError
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.model.spec import HostKeys, HostService
 from vsphere_ml.ssh.keys.known_hosts import KnownHosts
-from vsphere_ml.ssh.session.connect import connect
+from vsphere_ml.ssh.session.connect import close, connect
 from vsphere_ml.ssh.session.execute import ConnectionCut, Late, execute
 from vsphere_ml.ssh.session.log import GuestLog, Secrets
 from vsphere_ml.ssh.session.target import SshTarget, jump_target
@@ -21,9 +21,10 @@ from vsphere_ml.ssh.session.target import SshTarget, jump_target
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import fabric
+
     from vsphere_ml.core.model.spec import HostAccess
     from vsphere_ml.core.secret import Secret
-    from vsphere_ml.ssh.session.connect import Connection
 
 MOST_OUTPUT = 1 << 20  # bytes of each output
 UNREACHABLE = "host.unreachable"
@@ -48,7 +49,7 @@ class EsxiShells:
     access: HostAccess
     folder: Path
     password: Secret | None = None
-    _open: dict[str, Connection] = field(default_factory=dict)
+    _open: dict[str, fabric.Connection] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -86,7 +87,7 @@ class EsxiShells:
         with self._lock:
             connection = self._open.pop(host, None)
         if connection is not None:
-            connection.close()
+            close(connection)
 
     def close(self) -> None:
         for host in tuple(self._open):
@@ -113,7 +114,7 @@ class EsxiShells:
     def _known_hosts(self) -> KnownHosts:
         return KnownHosts(self.folder / "known_hosts")
 
-    def _connection(self, host: str, target: SshTarget) -> Connection:
+    def _connection(self, host: str, target: SshTarget) -> fabric.Connection:
         with self._lock:
             known = self._open.get(host)
         if known is not None and known.is_connected:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.ssh.session.connect import connect
+from vsphere_ml.ssh.session.connect import close, connect
 from vsphere_ml.ssh.threads import run_at_once
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ PARALLEL = 32
 
 def sign_in(target: SshTarget) -> None:
     """Sign in and leave again."""
-    connect(target).close()
+    close(connect(target))
 
 
 def wait_for(

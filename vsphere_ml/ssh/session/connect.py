@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import socket
 import time
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import fabric
 import paramiko
 from cryptography.exceptions import UnsupportedAlgorithm
 
@@ -31,40 +31,7 @@ UNACKNOWLEDGED_MS = 45_000
 _LARGEST_KEY = 1 << 20  # bytes
 
 
-@dataclass(slots=True)
-class Connection:
-    """An open connection, and the one through the jump host that it goes through. One thread uses it."""
-
-    client: paramiko.SSHClient
-    jump: Connection | None = None
-    _sftp: paramiko.SFTPClient | None = None
-
-    @property
-    def transport(self) -> paramiko.Transport:
-        """The SSH transport; ConnectionError when it was closed here."""
-        transport = self.client.get_transport()
-        if transport is None:
-            raise ConnectionError("the connection is closed")
-        return transport
-
-    @property
-    def is_connected(self) -> bool:
-        transport = self.client.get_transport()
-        return transport is not None and transport.is_active()
-
-    def sftp(self) -> paramiko.SFTPClient:
-        if self._sftp is None:
-            self._sftp = self.client.open_sftp()
-        return self._sftp
-
-    def close(self) -> None:
-        """Close the connection and those it goes through."""
-        self.client.close()
-        if self.jump is not None:
-            self.jump.close()
-
-
-def connect(target: SshTarget) -> Connection:
+def connect(target: SshTarget) -> fabric.Connection:
     """Return an open connection to the guest, through a connection of its own to the jump host if there is one.
 
     It belongs to the thread that opened it. GuestError when it cannot be had.
@@ -72,11 +39,18 @@ def connect(target: SshTarget) -> Connection:
     key = _private_key(target)
     jump = connect(target.jump) if target.jump else None
     try:
-        return Connection(_open(target, _open_channel(jump, target) if jump else _directly(target), key), jump)
+        return _open(target, _open_channel(jump, target) if jump else _directly(target), key, jump)
     except BaseException:
         if jump is not None:
             jump.close()
         raise
+
+
+def close(connection: fabric.Connection) -> None:
+    """Close the connection and those it goes through."""
+    connection.close()
+    if connection.gateway is not None:
+        close(connection.gateway)
 
 
 def _private_key(target: SshTarget) -> paramiko.PKey | None:
@@ -99,20 +73,31 @@ def _read_key(path: Path, _content: bytes) -> paramiko.PKey:
         raise paramiko.PasswordRequiredException(str(error)) from error
 
 
-def _open(target: SshTarget, stream: Any, key: paramiko.PKey | None) -> paramiko.SSHClient:
-    client = paramiko.SSHClient()
-    client.set_missing_host_key_policy(PinnedKeys(target))
+def _open(
+    target: SshTarget, stream: Any, key: paramiko.PKey | None, jump: fabric.Connection | None
+) -> fabric.Connection:
+    connection = fabric.Connection(
+        target.host,
+        user=target.user,
+        port=target.port,
+        forward_agent=False,
+        config=_plain_config(),
+        connect_kwargs=sign_in_options(target, stream, key),
+    )
+    # Fabric's default is to accept any key.
+    connection.client.set_missing_host_key_policy(PinnedKeys(target))
     began = time.monotonic()
     try:
-        client.connect(target.host, target.port, username=target.user, **sign_in_options(target, stream, key))
-        client.get_transport().set_keepalive(KEEPALIVE_S)
+        connection.open()
+        connection.transport.set_keepalive(KEEPALIVE_S)
     except GuestError:
-        _drop(client, stream)
+        _drop(connection, stream)
         raise
     except (paramiko.SSHException, OSError, EOFError, ValueError) as error:
-        _drop(client, stream)
+        _drop(connection, stream)
         raise translate(error, target, late=time.monotonic() - began >= target.timeout_s) from error
-    return client
+    connection.gateway = jump  # not before: fabric would open a second channel through it; ours is in `sock`
+    return connection
 
 
 def sign_in_options(target: SshTarget, stream: Any, key: paramiko.PKey | None) -> dict[str, Any]:
@@ -128,6 +113,11 @@ def sign_in_options(target: SshTarget, stream: Any, key: paramiko.PKey | None) -
         "timeout": target.timeout_s,
         "transport_factory": _transport_factory(target),
     }
+
+
+def _plain_config() -> fabric.Config:
+    """Return a configuration that nobody's ~/.ssh/config or fabric.yaml can bend."""
+    return fabric.Config(ssh_config=paramiko.SSHConfig(), lazy=True)
 
 
 def _transport_factory(target: SshTarget) -> Any:
@@ -179,7 +169,7 @@ class _Prompt(socket.socket):
         return data
 
 
-def _open_channel(jump: Connection, target: SshTarget) -> Any:
+def _open_channel(jump: fabric.Connection, target: SshTarget) -> Any:
     try:
         return jump.transport.open_channel(
             "direct-tcpip", dest_addr=(target.host, target.port), src_addr=("", 0), timeout=target.timeout_s
@@ -188,6 +178,6 @@ def _open_channel(jump: Connection, target: SshTarget) -> Any:
         raise translate(error, target) from error
 
 
-def _drop(client: paramiko.SSHClient, stream: Any) -> None:
-    client.close()
+def _drop(connection: fabric.Connection, stream: Any) -> None:
+    connection.client.close()
     stream.close()

@@ -13,7 +13,8 @@ from vsphere_ml.ssh.session import errors
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vsphere_ml.ssh.session.connect import Connection
+    import fabric
+
     from vsphere_ml.ssh.session.target import SshTarget
 
 WRITE_S = 300.0
@@ -66,7 +67,7 @@ def settle(staged: str, path: str, size: int, mode: int) -> str:
     return place + _NEW + fill + _check(size, mode, ROOT)
 
 
-def send(connection: Connection, target: SshTarget, local: Path, staged: str) -> None:
+def send(connection: fabric.Connection, target: SshTarget, local: Path, staged: str) -> None:
     """Fill the staged file by SFTP."""
     try:
         sftp = connection.sftp()
@@ -91,7 +92,7 @@ def copy(path: str, user: str) -> str:
     )
 
 
-def receive(connection: Connection, target: SshTarget, path: str, local: Path) -> None:
+def receive(connection: fabric.Connection, target: SshTarget, path: str, local: Path) -> None:
     """Fill a local file by SFTP, at once or not at all."""
     part = local.with_name(f".{local.name}.part")
     try:

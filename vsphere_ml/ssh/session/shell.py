@@ -11,7 +11,7 @@ from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.secret import Secret
 from vsphere_ml.ssh.session import batch, become, errors, files, reboot
-from vsphere_ml.ssh.session.connect import connect
+from vsphere_ml.ssh.session.connect import close, connect
 from vsphere_ml.ssh.session.execute import ConnectionCut, Late, execute
 from vsphere_ml.ssh.session.log import GuestLog, LogLines, Secrets
 from vsphere_ml.ssh.session.printed import Printed
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    import fabric
+
     from vsphere_ml.core.ports.vcenter import Clock
     from vsphere_ml.ssh.session.become import Call
-    from vsphere_ml.ssh.session.connect import Connection
     from vsphere_ml.ssh.session.target import SshTarget
 
 LAST_LINES = 20
@@ -41,7 +42,7 @@ class SshShell:
         self._clock = clock
         self._secrets = Secrets()
         self._log = GuestLog(log, self._secrets)
-        self._connection: Connection | None = None
+        self._connection: fabric.Connection | None = None
         self._doing = ""
         self._left = False
         if target.sudo_password is not None:
@@ -65,7 +66,7 @@ class SshShell:
     def log(self) -> Path:
         return self._log.path
 
-    def open(self) -> Connection:
+    def open(self) -> fabric.Connection:
         if self._left:
             raise errors.cut(self._target, self._doing or "signing in")
         if self._connection is None or not self._connection.is_connected:
@@ -76,7 +77,7 @@ class SshShell:
     def close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            connection.close()
+            close(connection)
 
     def leave(self) -> str:
         """Let no further command begin, from any thread; return the one that runs, empty when none does."""
