@@ -8,7 +8,6 @@ import pytest
 
 from tests.e2e import trained
 from tests.e2e.launched import find_stale_processes
-from vsphere_ml.lab import state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 # Its image is 1.4 GB, which no other test wants.
 pytestmark = [*trained.on_guests(), pytest.mark.long]
-TEMPLATE = 'name = "ubuntu-22.04-gpu"\n'
 SMALL = ("--repeats", "1", "--steps", "15", "--batch", "8", "--image-size", "32", "--max-time", "600")
 # A program of somebody's own, that knows nothing of vsml.
 MINE = """\
@@ -57,10 +55,7 @@ FAILS = "import os, sys, time\nif os.environ['RANK'] == '1':\n    sys.exit(7)\nt
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("torchrun")
-    text = (state.TOPOLOGIES / "quad-8.0u3.toml").read_text()
-    assert text.count(TEMPLATE) == 1
-    (folder / "pytorch.toml").write_text(text.replace(TEMPLATE, f'{TEMPLATE}image = "pytorch"\n'))
-    with trained.cluster(folder, str(folder / "pytorch.toml")) as made:
+    with trained.cluster(folder, trained.with_image(folder, "pytorch")) as made:
         made.playbooks("base", "mpi", runtime_path="/usr", mesh_user="root")
         done = made.configure()
         assert done.status == 0, done.err

@@ -14,7 +14,7 @@ from tests.e2e.conftest import QUAD, Shell, clean_environment
 from tests.integration import labs
 from tests.integration.guests import needed, published
 from tests.waiting import until
-from vsphere_ml.lab import runtime, server
+from vsphere_ml.lab import runtime, server, state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,6 +107,14 @@ def runs(ended: Ended) -> list[dict[str, Any]]:
 def document(out: str) -> Any:
     """Return the JSON document a command wrote."""
     return json.loads(out)
+
+
+def with_image(folder: Path, image: str) -> str:
+    """Write the lab's default site with this image for the guests of its template, and return the file."""
+    text, template = (state.TOPOLOGIES / "quad-8.0u3.toml").read_text(), 'name = "ubuntu-22.04-gpu"\n'
+    assert text.count(template) == 1
+    (folder / f"{image}.toml").write_text(text.replace(template, f'{template}image = "{image}"\n'))
+    return str(folder / f"{image}.toml")
 
 
 @contextmanager

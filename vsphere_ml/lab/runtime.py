@@ -158,6 +158,14 @@ def _compiler(at: Path) -> Path:
     return program
 
 
+def download_sources(into: Path, packages: Sequence[str]) -> None:
+    """Fetch the source archives of packages by pip; NotPossible `lab.build-failed` when that fails."""
+    run("its environment", [PYTHON, "-m", "venv", into / "venv"])
+    install(into, "pip", *BUILD)
+    fetch = ["-m", "pip", "download", "--quiet", "--no-deps", "--no-build-isolation", "--no-binary", ":all:"]
+    run("its sources", [python(into), *fetch, "--dest", into, *packages])
+
+
 def python(at: Path) -> Path:
     """Return the interpreter of a runtime's folder."""
     return at / "venv" / "bin" / "python"

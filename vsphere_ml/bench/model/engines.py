@@ -9,10 +9,11 @@ from vsphere_ml.bench.model.launcher_names import LauncherName
 
 
 class Engine(StrEnum):
-    """The framework: TensorFlow averages gradients by Horovod, PyTorch by DistributedDataParallel, JAX by XLA."""
+    """The framework, and what averages gradients: DistributedDataParallel or Horovod in PyTorch, XLA in JAX."""
 
     TENSORFLOW = "tensorflow"
     PYTORCH = "pytorch"
+    PYTORCH_HOROVOD = "pytorch-horovod"
     JAX = "jax"
 
 
@@ -23,6 +24,7 @@ class Needs(StrEnum):
     PYTHON = "Python"
     HOROVOD = "Python with Horovod"
     PYTORCH = "Python with PyTorch"
+    PYTORCH_HOROVOD = "Python with PyTorch and Horovod"
     JAX = "Python with JAX"
 
 
@@ -37,6 +39,7 @@ class _EngineSpec:
     models: tuple[str, ...] = ()  # that it has; empty: all
     has_mixed_precision: bool = False
     has_xla: bool = False  # as an option
+    is_elastic: bool = False  # goes on when nodes are lost
     takes_backend: bool = False  # it has an option for what gradients go over, which Horovod decides by itself
 
 
@@ -50,6 +53,7 @@ ENGINES = {
             launchers=(LauncherName.HOROVODRUN, LauncherName.MPIRUN),
             has_mixed_precision=True,
             has_xla=True,
+            is_elastic=True,
         ),
         _EngineSpec(
             engine=Engine.PYTORCH,
@@ -57,6 +61,12 @@ ENGINES = {
             needs=Needs.PYTORCH,
             launchers=(LauncherName.TORCHRUN, LauncherName.SSH),
             takes_backend=True,
+        ),
+        _EngineSpec(
+            engine=Engine.PYTORCH_HOROVOD,
+            module="pytorch_horovod",
+            needs=Needs.PYTORCH_HOROVOD,
+            launchers=(LauncherName.HOROVODRUN, LauncherName.MPIRUN),
         ),
         _EngineSpec(
             engine=Engine.JAX,

@@ -262,6 +262,7 @@ def _meets(each: Surveyed, needs: Needs) -> bool:
         Needs.PYTHON: bool(each.python),
         Needs.HOROVOD: each.runtime,
         Needs.PYTORCH: each.pytorch,
+        Needs.PYTORCH_HOROVOD: each.pytorch and each.runtime,
         Needs.JAX: each.jax,
     }[needs]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
 BASE_RATE = 0.01
 BUCKETS = (1 << 20, 25 << 20)  # bytes: DDP's first bucket and the others (`bucket_cap_mb`, reducer.hpp)
@@ -18,7 +19,7 @@ def start(given: argparse.Namespace) -> DdpTraining:
     import torch
     import torch.distributed as dist
 
-    device = pin(torch)
+    device = pin(torch, int(os.environ.get("LOCAL_RANK", "0")))
     dist.init_process_group(given.backend)
     torch.manual_seed(given.seed)
     return DdpTraining(torch, dist, given, device)
@@ -29,12 +30,13 @@ class DdpTraining:
 
     def __init__(self, torch: Any, dist: Any, given: argparse.Namespace, device: Any) -> None:
         self.torch, self.dist, self.given, self._device = torch, dist, given, device
-        self.model = build(torch, given).to(device)
-        self.images = DdpImages(torch, dist, given, device)
-        self._step = stepper(torch, dist, self.model, given)
         self.ranks = dist.get_world_size()
+        self.model = build(torch, given).to(device)
+        self.images = ShardedImages(torch, given, device, dist.get_rank(), self.ranks)
+        optimizer = make_optimizer(torch, self.model, self.ranks)
+        self._step = stepper(torch, average(torch, dist, self.model, given), optimizer)
         self.parameters = sum(each.numel() for each in self.model.parameters())
-        self.device = "CPU" if device.type == "cpu" else f"GPU:{device.index}"
+        self.device = name_device(device)
         self.built = [name for name in ("gloo", "mpi", "nccl") if getattr(dist, f"is_{name}_available", bool)()]
         self.versions = {"torch": torch.__version__}
 
@@ -42,7 +44,13 @@ class DdpTraining:
         return float(self._step(*batch))
 
     def make_local_step(self) -> Any:
-        return local_stepper(self.torch, self.dist, self.given, self._device)
+        torch, dist, device = self.torch, self.dist, self._device
+        exchange = exchange_of(torch, dist, self.model, self.given)
+
+        def meet() -> None:
+            dist.all_reduce(torch.zeros(1, device=device))
+
+        return local_stepper(torch, self.given, device, meet, exchange)
 
     def is_stop_wanted(self, until: str) -> bool:
         said = [os.path.exists(until)]  # noqa: PTH110 - needs no import
@@ -50,13 +58,10 @@ class DdpTraining:
         return bool(said[0])
 
     def hash_weights(self) -> str:
-        digest = hashlib.sha256()
-        for each in self.model.parameters():
-            digest.update(each.detach().cpu().numpy().tobytes())
-        return digest.hexdigest()
+        return hash_weights(self.model)
 
     def has_finite_weights(self) -> bool:
-        return all(bool(each.isfinite().all()) for each in self.model.parameters())
+        return has_finite_weights(self.model)
 
     def save(self, path: str) -> None:
         if self.dist.get_rank() == 0:  # one rank saves
@@ -66,12 +71,16 @@ class DdpTraining:
         self.dist.destroy_process_group()
 
 
-def pin(torch: Any) -> Any:
+def pin(torch: Any, local_rank: int) -> Any:
     if not torch.cuda.is_available():
         return torch.device("cpu")
-    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    device = torch.device("cuda", local_rank)
     torch.cuda.set_device(device)
     return device
+
+
+def name_device(device: Any) -> str:
+    return "CPU" if device.type == "cpu" else f"GPU:{device.index}"
 
 
 def build(torch: Any, given: argparse.Namespace) -> Any:
@@ -94,14 +103,13 @@ def build(torch: Any, given: argparse.Namespace) -> Any:
     )
 
 
-class DdpImages:
+class ShardedImages:
     """Made-up images, made once, a shard for each rank: what is measured is not their making."""
 
-    def __init__(self, torch: Any, dist: Any, given: argparse.Namespace, device: Any) -> None:
-        made = torch.Generator().manual_seed(given.seed + dist.get_rank())
+    def __init__(self, torch: Any, given: argparse.Namespace, device: Any, rank: int, ranks: int) -> None:
+        made = torch.Generator().manual_seed(given.seed + rank)
         shape = (given.batch, 3, given.image, given.image)
-        numbers = torch.arange(given.batch) * dist.get_world_size() + dist.get_rank()
-        labels = (numbers % given.classes).to(device)
+        labels = ((torch.arange(given.batch) * ranks + rank) % given.classes).to(device)
         self.batches = [(torch.rand(shape, generator=made).to(device), labels) for _ in range(2)]
         self.asked = 0
 
@@ -110,16 +118,17 @@ class DdpImages:
         return self.batches[self.asked % len(self.batches)]
 
 
-def stepper(torch: Any, dist: Any, model: Any, given: argparse.Namespace, *, local: bool = False) -> Any:
+def make_optimizer(torch: Any, model: Any, ranks: int) -> Any:
+    return torch.optim.SGD(model.parameters(), BASE_RATE * ranks, momentum=0.9)
+
+
+def stepper(torch: Any, model: Any, optimizer: Any) -> Any:
     """Return what makes a step on a batch; its loss is there only when the step is done."""
     loss_of = torch.nn.CrossEntropyLoss()
-    wrapped = model if local else average(torch, dist, model, given)
-    rate = BASE_RATE if local else BASE_RATE * dist.get_world_size()
-    optimizer = torch.optim.SGD(model.parameters(), rate, momentum=0.9)
 
     def step(images: Any, labels: Any) -> float:
-        optimizer.zero_grad(set_to_none=False)
-        loss = loss_of(wrapped(images), labels)
+        model.zero_grad(set_to_none=False)
+        loss = loss_of(model(images), labels)
         loss.backward()
         optimizer.step()
         if images.is_cuda:
@@ -139,19 +148,28 @@ def average(torch: Any, dist: Any, model: Any, given: argparse.Namespace) -> Any
     return wrapped
 
 
-def local_stepper(torch: Any, dist: Any, given: argparse.Namespace, device: Any) -> Any:
-    model = build(torch, given).to(device)
-    compute = stepper(torch, dist, model, given, local=True)
+def exchange_of(torch: Any, dist: Any, model: Any, given: argparse.Namespace) -> Callable[[], None]:
+    """Return what moves as many bytes as a step's gradients, in buckets of DDP's sizes."""
     kind = torch.float16 if given.precision == "fp16" else torch.float32
     width = torch.zeros(1, dtype=kind).element_size()
-    sizes = bucket_sizes([each.numel() * width for each in model.parameters()])
-    buckets = [torch.zeros(size // width, dtype=kind, device=device) for size in sizes]
+    parameters = list(model.parameters())
+    sizes = bucket_sizes([each.numel() * width for each in parameters])
+    buckets = [torch.zeros(size // width, dtype=kind, device=parameters[0].device) for size in sizes]
 
     def exchange() -> None:
         works = [dist.all_reduce(each, async_op=True) for each in buckets]
         for each in works:
             each.wait()
-        finish()
+
+    return exchange
+
+
+def local_stepper(
+    torch: Any, given: argparse.Namespace, device: Any, meet: Callable[[], object], exchange: Callable[[], None]
+) -> Any:
+    """Return what makes a step without exchange on a copy, then waits for the slowest rank, then exchanges alone."""
+    model = build(torch, given).to(device)
+    compute = stepper(torch, model, make_optimizer(torch, model, 1))
 
     def finish() -> None:
         if device.type == "cuda":
@@ -161,13 +179,25 @@ def local_stepper(torch: Any, dist: Any, given: argparse.Namespace, device: Any)
         began = time.perf_counter()
         compute(images, labels)
         computed = time.perf_counter()
-        dist.all_reduce(torch.zeros(1, device=device))  # whoever was slower is waited for here
+        meet()
         finish()
         met = time.perf_counter()
         exchange()
+        finish()
         return computed - began, time.perf_counter() - met
 
     return local_step
+
+
+def hash_weights(model: Any) -> str:
+    digest = hashlib.sha256()
+    for each in model.parameters():
+        digest.update(each.detach().cpu().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def has_finite_weights(model: Any) -> bool:
+    return all(bool(each.isfinite().all()) for each in model.parameters())
 
 
 def bucket_sizes(gradients: list[int]) -> list[int]:

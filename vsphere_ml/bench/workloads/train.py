@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-ENGINES = ("tensorflow_horovod", "pytorch_ddp", "jax_spmd")
+ENGINES = ("tensorflow_horovod", "pytorch_ddp", "pytorch_horovod", "jax_spmd")
 MODELS = ("small", "mobilenetv2", "resnet50")
 MATHS = ("fp32", "mixed_float16", "mixed_bfloat16")  # as Keras calls its policies
 ASK_EVERY = 10  # steps

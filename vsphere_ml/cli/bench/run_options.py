@@ -397,18 +397,20 @@ def choose_engine(asked: MatrixOptions, train: TrainOptions) -> tuple[Engine, La
         raise ConfigError(
             f"{train.model} is not there for {engine}", code="usage", hint=f"--model {' or '.join(models)}"
         )
-    _check_arithmetic(engine, train)
+    _check_training(engine, train)
     if engine is not Engine.TENSORFLOW and WorkloadName.ALLREDUCE in (asked.workload or ()):
         raise ConfigError(
-            f"`allreduce` is measured with Horovod, and {engine} here runs without it",
+            f"`allreduce` is measured with TensorFlow's Horovod, and not with {engine}",
             code="usage",
             hint=f"--workload train, or --engine {Engine.TENSORFLOW}",
         )
     return engine, launcher
 
 
-def _check_arithmetic(engine: Engine, train: TrainOptions) -> None:
+def _check_training(engine: Engine, train: TrainOptions) -> None:
     spec = ENGINES[engine]
+    if train.least_nodes and not spec.is_elastic:
+        raise ConfigError(f"{engine} is not elastic here", code="usage", hint=f"--engine {Engine.TENSORFLOW}")
     mixed = [each for each in train.math or () if each is not Arithmetic.FP32]
     if mixed and not spec.has_mixed_precision:
         hint = f"--engine {Engine.TENSORFLOW}, or --math {Arithmetic.FP32}"

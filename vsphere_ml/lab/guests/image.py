@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROOT, POOL = "root", "pool"  # the guests' root, and packages they can install
+SOURCES = "sources"
 ERROR_LINES = 20
 DISTRIBUTIONS = ("Debian", "Ubuntu")
 COMPONENTS = ("main", "universe")
@@ -36,11 +37,17 @@ _DPKG = ("path-exclude=/usr/share/man/*", "path-exclude=/usr/share/locale/*", "f
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A kind of image: packages beside the essential ones and apt, and shell commands that run in it last."""
+    """A kind of image: packages beside the essential ones and apt, and shell commands that run in it last.
+
+    `installable` is what its guests can install beside what all can; `sources` are packages of Python's index, whose
+    archives the commands find in /var/tmp.
+    """
 
     name: str
     packages: tuple[str, ...]
     commands: tuple[str, ...] = ()
+    installable: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
 
 _SERVER = ("iproute2", "kmod", "mount", "netbase", "openssh-server", "procps", "sudo")
@@ -50,7 +57,22 @@ CLOUD = Variant("cloud", (*_SERVER, "less", "lsb-release", "python3", "tzdata"),
 MINIMAL = Variant("minimal", _SERVER, (_KEYS, "echo 'Defaults requiretty' >/etc/sudoers.d/00-requiretty"))
 # Debian's PyTorch is for CPUs, with Gloo. The public index has one for GPUs, of 3 GB.
 PYTORCH = Variant("pytorch", (*CLOUD.packages, "python-is-python3", "python3-torch"), (_KEYS,))
-VARIANTS = {each.name: each for each in (CLOUD, MINIMAL, PYTORCH)}
+# Horovod over Gloo and Debian's Open MPI, built where PyTorch is.
+_BUILD = ("cmake", "g++", "libopenmpi-dev", "libtorch-dev", "make", "openmpi-bin", "pybind11-dev", "python3-dev")
+_HOROVOD_NEEDS = ("cffi", "cloudpickle", "numpy", "packaging", "pip", "psutil", "setuptools", "wheel", "yaml")
+_WITH = (
+    "HOROVOD_WITH_PYTORCH=1 HOROVOD_WITHOUT_TENSORFLOW=1 HOROVOD_WITHOUT_MXNET=1 HOROVOD_WITH_GLOO=1 HOROVOD_WITH_MPI=1"
+)
+_PIP = "PIP_BREAK_SYSTEM_PACKAGES=1 pip3 install --no-index --no-deps --no-build-isolation /var/tmp/horovod-*.tar.gz"
+PYTORCH_HOROVOD = Variant(
+    "pytorch-horovod",
+    (*PYTORCH.packages, *_BUILD, *(f"python3-{each}" for each in _HOROVOD_NEEDS)),
+    (f"MAKEFLAGS=-j$(nproc) {_WITH} {_PIP}", "rm /var/tmp/horovod-*", _KEYS),
+    sources=(runtime.HOROVOD,),
+)
+# For nodes that build Horovod by themselves.
+BUILDER = Variant("builder", CLOUD.packages, (_KEYS,), installable=("cmake", "g++", "make", "python3-dev"))
+VARIANTS = {each.name: each for each in (CLOUD, MINIMAL, PYTORCH, PYTORCH_HOROVOD, BUILDER)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +153,8 @@ def _make(at: Path, variant: Variant, say: Callable[[str], None]) -> None:
     shutil.rmtree(at, ignore_errors=True)
     (at / POOL / "partial").mkdir(parents=True)
     at.chmod(0o755)
+    if variant.sources:
+        runtime.download_sources(at / SOURCES, variant.sources)
     _run(_bootstrap(at, variant, release))
     shutil.rmtree(at / POOL / "partial")
     (at / POOL / "lock").unlink(missing_ok=True)
@@ -140,7 +164,9 @@ def _make(at: Path, variant: Variant, say: Callable[[str], None]) -> None:
 
 def _bootstrap(at: Path, variant: Variant, release: _UbuntuRelease) -> list[str]:
     fetch = "apt-get install --yes --no-install-recommends --download-only"
-    hooks = [f'APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" {fetch} -o Dir::Cache::Archives={at / POOL} {" ".join(INSTALLABLE)}']
+    wanted = " ".join((*INSTALLABLE, *variant.installable))
+    hooks = [f'APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" {fetch} -o Dir::Cache::Archives={at / POOL} {wanted}']
+    hooks += [f"copy-in {each} /var/tmp" for each in sorted((at / SOURCES).glob("*.tar.gz"))]
     hooks += [f"chroot \"$1\" sh -c '{each}'" for each in _quote_commands(variant.commands)]
     command = ["mmdebstrap", "--mode=root", "--variant=apt", f"--include={','.join(variant.packages)}"]
     command += [*(f"--dpkgopt={each}" for each in _DPKG), *(f"--customize-hook={each}" for each in hooks)]

@@ -36,6 +36,7 @@ def test_a_script_without_an_end_is_refused(tmp_path: Path) -> None:
         (None, LauncherName.TORCHRUN, (Engine.PYTORCH, LauncherName.TORCHRUN)),
         (Engine.PYTORCH, None, (Engine.PYTORCH, LauncherName.TORCHRUN)),
         (Engine.TENSORFLOW, LauncherName.MPIRUN, (Engine.TENSORFLOW, LauncherName.MPIRUN)),
+        (Engine.PYTORCH_HOROVOD, None, (Engine.PYTORCH_HOROVOD, LauncherName.HOROVODRUN)),
         (Engine.JAX, None, (Engine.JAX, LauncherName.SSH)),
         (None, LauncherName.SSH, (Engine.PYTORCH, LauncherName.SSH)),
     ],
