@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,7 @@ from vsphere_ml.core.model.spec import (
 from vsphere_ml.core.nodes.firstboot import HOST_KEYS
 from vsphere_ml.core.units import gib
 from vsphere_ml.guest import firstboot
-from vsphere_ml.lab import server
+from vsphere_ml.lab import runtime, server
 from vsphere_ml.lab.guests import hub, needs
 from vsphere_ml.ssh.keys.host_keys import read_key
 from vsphere_ml.ssh.keys.key_pairs import key_pair
@@ -45,6 +46,16 @@ if TYPE_CHECKING:
 
 REASON = needs.missing_need()
 needed = pytest.mark.skipif(REASON is not None, reason=f"no lab guests: {REASON}")
+# Of tests that run ranks in pods of the lab's Kubernetes.
+in_pods = [
+    pytest.mark.lab,
+    pytest.mark.long,
+    pytest.mark.timeout(3600),
+    pytest.mark.skipif(
+        os.geteuid() != 0 or REASON is not None or runtime.missing_need() is not None,
+        reason="pods need root, and what lab guests and their runtime need",
+    ),
+]
 
 _CLUSTER = ClusterSpec(
     name="train",

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from tests.integration.api_server import ApiServer, path_of
+from tests.integration.guests import in_pods
 from tests.waiting import until
 from vsphere_ml.bench.porting.rewrite.port_script import port
 from vsphere_ml.kubernetes.bench_job import BenchPods, make_bench_job
@@ -22,7 +23,6 @@ from vsphere_ml.kubernetes.export.node_pools import make_pools
 from vsphere_ml.kubernetes.export.site_values import SiteValues
 from vsphere_ml.kubernetes.job_state import JOB_LABEL, find_problems, is_launcher, is_over
 from vsphere_ml.lab import mpich, runtime, server
-from vsphere_ml.lab.guests import needs
 from vsphere_ml.lab.kubernetes import control_plane, images
 
 if TYPE_CHECKING:
@@ -30,15 +30,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.ports.kubernetes import ApiObject
 
-pytestmark = [
-    pytest.mark.lab,
-    pytest.mark.long,
-    pytest.mark.timeout(3600),
-    pytest.mark.skipif(
-        os.geteuid() != 0 or needs.missing_need() is not None or runtime.missing_need() is not None,
-        reason="pods need root, and what lab guests and their runtime need",
-    ),
-]
+pytestmark = in_pods
 PODS = "/api/v1/namespaces/default/pods"
 DEADLINE_S = 600
 EXAMPLE = Path(__file__).parents[2] / "examples" / "lab" / "cluster.toml"

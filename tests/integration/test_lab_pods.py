@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from tests.integration.api_server import ApiServer, path_of
+from tests.integration.guests import in_pods
 from tests.peers import clients
 from tests.peers.conftest import environment
 from tests.unit.kubernetes.export.exports import GPUS_ALONE
@@ -26,8 +27,7 @@ from vsphere_ml.kubernetes.export.site_values import SiteValues
 from vsphere_ml.kubernetes.image.contract import check_images
 from vsphere_ml.kubernetes.image.read_image import read_folders
 from vsphere_ml.kubernetes.image.variants import ROOT
-from vsphere_ml.lab import build, runtime, server
-from vsphere_ml.lab.guests import needs
+from vsphere_ml.lab import build, server
 from vsphere_ml.lab.kubernetes import control_plane, images
 
 if TYPE_CHECKING:
@@ -35,15 +35,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.lab.state import Lab
 
-pytestmark = [
-    pytest.mark.lab,
-    pytest.mark.long,
-    pytest.mark.timeout(3600),
-    pytest.mark.skipif(
-        os.geteuid() != 0 or needs.missing_need() is not None or runtime.missing_need() is not None,
-        reason="pods need root, and what lab guests and their runtime need",
-    ),
-]
+pytestmark = in_pods
 DEADLINE_S = 600
 EXAMPLE = Path(__file__).parents[2] / "examples" / "lab" / "cluster.toml"
 IMAGE = images.NAMES["openmpi-4"]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import tarfile
+import sys
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import BenchError, ConfigError
+
+if sys.version_info >= (3, 12):
+    import tarfile
+else:  # Python 3.11 has filters from 3.11.4 on; Debian 12 ships 3.11.2
+    from backports import tarfile
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.bench.launch import LaunchSettings
     from vsphere_ml.kubernetes.export.site_values import SiteValues
 
+RanksRunIn = Annotated[
+    RunIn,
+    typer.Option(
+        "--run-in", "--in", help="Run the ranks in the guests, in their training containers, or in Kubernetes' pods."
+    ),
+]
 LOCAL_EVERY = 5  # as `train.py` has it, whose default is no option of a configuration
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -103,14 +109,7 @@ class MatrixOptions:
         Backend | None,
         typer.Option(help="Library for the collectives; default: gloo, mpi with mpirun, nccl with torchrun on GPUs."),
     ] = None
-    within: Annotated[
-        RunIn,
-        typer.Option(
-            "--run-in",
-            "--in",
-            help="Run the ranks in the guests, in their training containers, or in Kubernetes' pods.",
-        ),
-    ] = RunIn.GUEST
+    within: RanksRunIn = RunIn.GUEST
     transport: Annotated[list[Transport] | None, typer.Option(help="Network transport between nodes.")] = None
 
 

@@ -17,7 +17,7 @@ import typer
 from vsphere_ml.bench.model.job import RunIn
 from vsphere_ml.bench.model.launcher_names import LauncherName
 from vsphere_ml.bench.model.transports import Transport
-from vsphere_ml.cli.bench.run_options import PodImageOptions, PodOptions
+from vsphere_ml.cli.bench.run_options import PodImageOptions, PodOptions, RanksRunIn
 from vsphere_ml.cli.commands import Command as PlainCommand
 from vsphere_ml.cli.jobs.options import open_nodes, open_pods
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Command, OnlyNodes, Refresh, command, option_group
@@ -61,14 +61,7 @@ class _JobOptions:
     launcher: Annotated[
         _JobLauncher, typer.Option(help="Launcher that starts the ranks; none: the command itself.")
     ] = _JobLauncher.NONE
-    within: Annotated[
-        RunIn,
-        typer.Option(
-            "--run-in",
-            "--in",
-            help="Run the ranks in the guests, in their training containers, or in Kubernetes' pods.",
-        ),
-    ] = RunIn.GUEST
+    within: RanksRunIn = RunIn.GUEST
     folder: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder to copy to all nodes; the command is started in it.")
     ] = None
