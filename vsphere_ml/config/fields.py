@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from ipaddress import IPv4Interface, IPv4Network, IPv6Interface, ip_address, ip_interface
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_core import PydanticCustomError
@@ -327,29 +327,35 @@ Text = Annotated[str, AfterValidator(_text)]
 Host = Annotated[Text, AfterValidator(_host)]
 Domain = Annotated[Text, AfterValidator(_domain)]
 Label = Annotated[str, AfterValidator(_label)]
-Size = Annotated[Bytes, PlainValidator(_size)]
-Disk = Annotated[Bytes, PlainValidator(_disk)]
-Memory = Annotated[Bytes, PlainValidator(_memory)]
-Names = Annotated[list[str], PlainValidator(_names)]
-Addresses = Annotated[tuple[str, ...], PlainValidator(_addresses)]
+Size = Annotated[Bytes, PlainValidator(_size, json_schema_input_type=str)]
+Disk = Annotated[Bytes, PlainValidator(_disk, json_schema_input_type=str)]
+Memory = Annotated[Bytes, PlainValidator(_memory, json_schema_input_type=str)]
+Names = Annotated[list[str], PlainValidator(_names, json_schema_input_type=str | list[str])]
+Addresses = Annotated[tuple[str, ...], PlainValidator(_addresses, json_schema_input_type=str | list[str])]
 Ip = Annotated[str, AfterValidator(_ip)]
-GpuKindField = Annotated[GpuKind, PlainValidator(choice(GpuKind))]
-NicKindField = Annotated[NicKind, PlainValidator(choice(NicKind))]
+GpuKindField = Annotated[GpuKind, PlainValidator(choice(GpuKind), json_schema_input_type=GpuKind)]
+NicKindField = Annotated[NicKind, PlainValidator(choice(NicKind), json_schema_input_type=NicKind)]
 Profile = Annotated[Text, AfterValidator(_profile)]
 GpuDevice = Annotated[Text, AfterValidator(_gpu_device)]
 Model = Annotated[Text, AfterValidator(_model)]
-Numa = Annotated[int | None, PlainValidator(_numa)]
+Numa = Annotated[int | None, PlainValidator(_numa, json_schema_input_type=int | Literal["auto"])]
 Mmio = Annotated[int, AfterValidator(_mmio)]
 Server = Annotated[Text, AfterValidator(_server)]
 Thumbprint = Annotated[Text, AfterValidator(_thumbprint)]
 Fingerprint = Annotated[Text, AfterValidator(_fingerprint)]
-HostKeysField = Annotated[HostKeys | dict[str, str], PlainValidator(_host_keys)]
-EsxHostKeysField = Annotated[HostKeys | dict[str, str], PlainValidator(_esx_host_keys)]
+HostKeysField = Annotated[
+    HostKeys | dict[str, str], PlainValidator(_host_keys, json_schema_input_type=HostKeys | dict[str, str])
+]
+EsxHostKeysField = Annotated[
+    HostKeys | dict[str, str], PlainValidator(_esx_host_keys, json_schema_input_type=HostKeys | dict[str, str])
+]
 Environment = Annotated[Text, AfterValidator(_environment)]
 Setting = Annotated[str, AfterValidator(_setting)]
 ExtraConfig = Annotated[dict[Annotated[str, AfterValidator(_extra_key)], Setting], AfterValidator(_settings)]
 Playbooks = Annotated[list[Text], AfterValidator(_limit_playbooks)]
-Placing = Annotated[list[str] | dict[str, str], PlainValidator(_check_placing)]
+Placing = Annotated[
+    list[str] | dict[str, str], PlainValidator(_check_placing, json_schema_input_type=list[str] | dict[str, str])
+]
 HostPatterns = Annotated[list[Text], AfterValidator(_patterns)]
 WhereTheSecretIs = BeforeValidator(_one_of_three)
 Cpus = Annotated[int, Field(ge=1, le=960)]

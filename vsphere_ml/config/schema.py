@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator
 
@@ -28,7 +28,7 @@ class FileTable(BaseModel):
 
 class ClusterTable(FileTable):
     name: f.Label = Field(description="the cluster's name; it marks what vsml makes")
-    spread: Annotated[Spread, PlainValidator(f.choice(Spread))] = Field(
+    spread: Annotated[Spread, PlainValidator(f.choice(Spread), json_schema_input_type=Spread)] = Field(
         default=Spread.SPREAD,
         description="`spread`: each node on a host of its own while hosts last; `pack`: fill a host first",
     )
@@ -93,7 +93,7 @@ class SourceTable(FileTable):
         description="instead of `template`: an .ova file, or an .ovf with its files beside it, of this machine. It, "
         "and an OVF template of a library, is deployed once, to a template of the cluster's own",
     )
-    clone: Annotated[CloneKind, PlainValidator(f.choice(CloneKind))] = Field(
+    clone: Annotated[CloneKind, PlainValidator(f.choice(CloneKind), json_schema_input_type=CloneKind)] = Field(
         default=CloneKind.FULL, description="`full`, or `linked` to the source's current snapshot"
     )
 
@@ -165,7 +165,7 @@ class NodeKeys(FileTable):
     hardware_version: f.HardwareVersion | None = Field(
         default=None, description="virtual hardware version such as `20`; default: the least the devices need"
     )
-    latency: Annotated[Latency | None, PlainValidator(f.choice(Latency))] = Field(
+    latency: Annotated[Latency | None, PlainValidator(f.choice(Latency), json_schema_input_type=Latency)] = Field(
         default=None, description="latency sensitivity, `normal` (default) or `high`; high also reserves the CPUs"
     )
     mmio_gib: f.Mmio | None = Field(
@@ -219,7 +219,9 @@ class Jump(FileTable):
 class GuestTable(FileTable):
     user: f.Text | None = Field(default=None, description="who signs in to the guests; default `ubuntu`")
     port: f.Port | None = Field(default=None, description="SSH port; default 22")
-    first_boot: Annotated[FirstBootBy | None, PlainValidator(f.choice(FirstBootBy))] = Field(
+    first_boot: Annotated[
+        FirstBootBy | None, PlainValidator(f.choice(FirstBootBy), json_schema_input_type=FirstBootBy)
+    ] = Field(
         default=None,
         description="what gives a new guest its name, its address and its user: `cloud-init` (default where there is a "
         "`[guest]`); `customization`: vCenter, through VMware Tools, name and address alone; `none`: the template has "
@@ -232,7 +234,7 @@ class GuestTable(FileTable):
     domain: f.Domain | None = Field(
         default=None, description="with `customization`: the guests' domain; default `localdomain`"
     )
-    key: Annotated[LoginKey | None, PlainValidator(f.choice(LoginKey))] = Field(
+    key: Annotated[LoginKey | None, PlainValidator(f.choice(LoginKey), json_schema_input_type=LoginKey)] = Field(
         default=None,
         description="whose key signs in: `cluster` (a pair of the cluster's own, made and kept on this machine; "
         "default with cloud-init, which brings its public half to the guests), or `agent` (the keys of the SSH agent)",
@@ -261,7 +263,7 @@ class GuestTable(FileTable):
 
 
 class HostsTable(FileTable):
-    access: Annotated[ShellAccess, PlainValidator(f.choice(ShellAccess))] = Field(
+    access: Annotated[ShellAccess, PlainValidator(f.choice(ShellAccess), json_schema_input_type=ShellAccess)] = Field(
         default=ShellAccess.SSH,
         description="`ssh` (default where this table is), or `none`: what the vSphere API cannot do is left to you, "
         "and `vsml enable-ats` prints what to type",
@@ -284,7 +286,7 @@ class HostsTable(FileTable):
         default=None, description="where a host answers SSH, `host` or `host:port`; default: its name in vCenter"
     )
     jump: Jump | None = Field(default=None, description="the host through which the hosts are reached")
-    service: Annotated[HostService, PlainValidator(f.choice(HostService))] = Field(
+    service: Annotated[HostService, PlainValidator(f.choice(HostService), json_schema_input_type=HostService)] = Field(
         default=HostService.LEAVE,
         description="where a host's SSH service is stopped: `leave` it so (default), or `start` it for as long as it "
         "takes and stop it again",
@@ -319,7 +321,10 @@ class Roce(FileTable):
 
 
 class HostConfigTable(FileTable):
-    kinds: list[Annotated[HostConfigKind, PlainValidator(f.choice(HostConfigKind))]] | None = Field(
+    kinds: (
+        list[Annotated[HostConfigKind, PlainValidator(f.choice(HostConfigKind), json_schema_input_type=HostConfigKind)]]
+        | None
+    ) = Field(
         default=None,
         description="what the plan may change on hosts so that they take the nodes: `graphics` (Shared Direct), "
         "`sriov` (virtual functions), `passthrough` (of GPUs and NIC ports), `mig` (over SSH, by `[hosts]`), "
@@ -330,11 +335,13 @@ class HostConfigTable(FileTable):
         default=None,
         description="how many virtual functions a port gets that is to hand some out; default: as many as nodes need",
     )
-    evacuate: Annotated[Evacuation, PlainValidator(f.choice(Evacuation))] | None = Field(
-        default=None,
-        description="how a host is emptied before a reboot, also by `vsml enable-ats`: `shut-down` (VMs are shut down "
-        "and powered on again; default), `drs` (DRS migrates VMs of others, the cluster's own are shut down), "
-        "`refuse` (a host where VMs run is not touched); vCLS is left to vCenter",
+    evacuate: Annotated[Evacuation, PlainValidator(f.choice(Evacuation), json_schema_input_type=Evacuation)] | None = (
+        Field(
+            default=None,
+            description="how a host is emptied before a reboot, also by `vsml enable-ats`: `shut-down` (VMs are shut "
+            "down and powered on again; default), `drs` (DRS migrates VMs of others, the cluster's own are shut down), "
+            "`refuse` (a host where VMs run is not touched); vCLS is left to vCenter",
+        )
     )
 
 
@@ -360,3 +367,9 @@ class ClusterFile(FileTable):
     host_config: HostConfigTable | None = Field(
         default=None, description="what `vsml provision` may change on ESXi hosts so that they take the nodes"
     )
+
+
+def make_json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a cluster file, for editors; what keys mean together only `vsml check` says."""
+    made = ClusterFile.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made, "title": "vsml's cluster file"}

@@ -1,7 +1,11 @@
-"""Writes the tables of docs/reference/cluster-toml.md from the schema: `python -m tests.unit.config.reference`."""
+"""Writes the tables of docs/reference/cluster-toml.md, and the JSON Schema beside it, from the schema.
+
+To renew them: `python -m tests.unit.config.reference`.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -14,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "cluster-toml.md"
+SCHEMA = PAGE.with_name("cluster.schema.json")
 START, END = "<!-- tables from the schema -->\n", "<!-- end of the tables -->\n"
 KINDS: dict[tuple[type[BaseModel], str], str] = {  # where the annotation is no help
     (schema.Nodes, "name"): "text or list",
@@ -88,3 +93,4 @@ def page(old: str) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(PAGE.read_text()))
+    SCHEMA.write_text(json.dumps(schema.make_json_schema(), indent=2) + "\n")
