@@ -107,6 +107,9 @@ def run(
     if not words:
         raise ConfigError("there is no command to run", code="usage", hint="vsml job run --folder . -- train.py")
     variables = read_variables(given.variable or (), USER_MARK)
+    # Of a terminal that is gone nobody wants to know more; the job goes on. By default vsml takes it for a Ctrl-C.
+    # Before the job starts, so that no moment of a running job is without it.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     with tempfile.TemporaryDirectory() as scratch:
         archive = _pack(given, Path(scratch))
         if given.within is RunIn.KUBERNETES:
@@ -132,8 +135,6 @@ def _in_pods(asked: JobRequest, image: PodImageOptions) -> JobRequest:
 def _follow(terminal: Terminal, jobs: OpenNodes | PodJobs, record: JobRecord) -> Answer:
     from vsphere_ml.cli.jobs.logs import follow_job
 
-    # Of a terminal that is gone nobody wants to know more; the job goes on. By default vsml takes it for a Ctrl-C.
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try:
         return follow_job(terminal, jobs, _build_running_job(record))
     except KeyboardInterrupt:
