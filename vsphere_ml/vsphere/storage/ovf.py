@@ -159,13 +159,18 @@ def _text(file: PackageFile, path: Path) -> bytes:
     return b"".join(_parts(file))
 
 
+class _PlainTree(ET.TreeBuilder):
+    """Refuses a document type in whatever encoding it is written: without one there are no entities to expand."""
+
+    def doctype(self, *_declared: object) -> None:
+        raise ValueError("it has a document type, which OVF has not")
+
+
 def _parse(descriptor: bytes, path: Path) -> ET.Element:
-    if b"<!DOCTYPE" in descriptor or b"<!ENTITY" in descriptor:
-        raise _unreadable_error(path, "its descriptor has a document type, which OVF has not")
     try:
-        envelope = ET.fromstring(descriptor)  # noqa: S314 - without a document type there are no entities
+        envelope = ET.fromstring(descriptor, ET.XMLParser(target=_PlainTree()))  # noqa: S314 - see `_PlainTree`
     except (ET.ParseError, ValueError, LookupError) as error:
-        raise _unreadable_error(path, f"its descriptor is no XML: {error}") from error
+        raise _unreadable_error(path, f"its descriptor cannot be read: {error}") from error
     if envelope.tag != f"{_OVF}Envelope":
         raise _unreadable_error(path, "its descriptor has no OVF Envelope of DMTF's version 1")
     if envelope.find(f"{_OVF}VirtualSystem") is None:
