@@ -112,7 +112,7 @@ def archive(folder: Path, *names: str) -> Path:
     return path
 
 
-# What a look tells of such a package.
+# What vsml reads of such a package.
 PACKAGE = OvfPackage(
     name="ubuntu.ova", digest="5eed" * 16, hardware_version=19, cpus=2, memory=gib(2), disk=gib(10), firmware="efi"
 )
