@@ -23,11 +23,7 @@ HOW = [("horovodrun", "fp32"), ("horovodrun", "fp16"), ("mpirun", "fp32")]
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("torch-horovod")
-    with trained.cluster(folder, trained.with_image(folder, "pytorch-horovod")) as made:
-        made.playbooks("base", "mpi", runtime_path="/usr", mesh_user="root")
-        done = made.configure()
-        assert done.status == 0, done.err
-        made.shape()
+    with trained.pytorch_cluster(folder, "pytorch-horovod") as made:
         yield made
 
 

@@ -55,11 +55,7 @@ FAILS = "import os, sys, time\nif os.environ['RANK'] == '1':\n    sys.exit(7)\nt
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("torchrun")
-    with trained.cluster(folder, trained.with_image(folder, "pytorch")) as made:
-        made.playbooks("base", "mpi", runtime_path="/usr", mesh_user="root")
-        done = made.configure()
-        assert done.status == 0, done.err
-        made.shape()
+    with trained.pytorch_cluster(folder, "pytorch") as made:
         yield made
 
 

@@ -118,6 +118,17 @@ def with_image(folder: Path, image: str) -> str:
 
 
 @contextmanager
+def pytorch_cluster(folder: Path, image: str) -> Iterator[Cluster]:
+    """Run a lab with two nodes whose system Python has PyTorch, of this image, on links of a rate."""
+    with cluster(folder, with_image(folder, image)) as made:
+        made.playbooks("base", "mpi", runtime_path="/usr", mesh_user="root")
+        done = made.configure()
+        assert done.status == 0, done.err
+        made.shape()
+        yield made
+
+
+@contextmanager
 def cluster(folder: Path, topology: str = server.DEFAULT_TOPOLOGY) -> Iterator[Cluster]:
     """Run a lab with two nodes in it."""
     shell = Shell(folder, clean_environment(folder))
