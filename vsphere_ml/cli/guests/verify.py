@@ -54,7 +54,9 @@ def verify(
     elif within is RunIn.GUEST:
         seen = _verify_guests(terminal, spec, only or (), wait_s=wait, parallel=parallel, strict=strict)
     else:
-        raise ConfigError("guests are asked of their containers, too", code="usage", hint="no --run-in")
+        raise ConfigError(
+            "guests are asked about their containers anyway", code="usage", hint="leave out --run-in container"
+        )
     errors = (seen.error,) if seen.error else ()
     return Answer(
         text=view.text(seen, commands=terminal.settings.verbose),

@@ -50,7 +50,8 @@ def read_image(path: Path) -> ReadImage:
         with tarfile.open(path) as archive:
             return _read_archive(archive, str(path))
     except _BROKEN as error:
-        raise _unreadable_error(path, str(error).partition("\n")[0] or type(error).__name__) from error
+        why = (error.strerror if isinstance(error, OSError) else "") or str(error).partition("\n")[0]
+        raise _unreadable_error(path, why or type(error).__name__) from error
 
 
 def read_folders(folders: Mapping[Path, str], source: str = "") -> ReadImage:
