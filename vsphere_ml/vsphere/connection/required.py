@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _types: Any = VmomiSupport
 _SOURCE = "_vsml_source"
 T = TypeVar("T")
+UNEXPECTED = "vcenter.unexpected-output"
 _COMPARE = "`--trace FILE` writes the answer down; compare it with the vSphere API reference"
 
 
@@ -47,7 +48,7 @@ class NoPropertyError(VSphereError, AttributeError):
 
 def unexpected_answer(message: str, target: str, hint: str = _COMPARE) -> VSphereError:
     """Return the error for an answer that no vCenter should give."""
-    return VSphereError(message, code="vcenter.unexpected-output", target=target, hint=hint)
+    return VSphereError(message, code=UNEXPECTED, target=target, hint=hint)
 
 
 def source_of(found: Any, method: str = "") -> AnswerSource:

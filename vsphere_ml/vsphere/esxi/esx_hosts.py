@@ -30,6 +30,7 @@ from vsphere_ml.core.hosts.host_changes import (
     describe_host_change,
 )
 from vsphere_ml.core.model.marks import HOST_RECORD_ATTRIBUTE, RESUME_ATTRIBUTE
+from vsphere_ml.vsphere.connection.required import UNEXPECTED
 from vsphere_ml.vsphere.connection.session import InterruptedWriteError
 from vsphere_ml.vsphere.esxi import esxi_state
 from vsphere_ml.vsphere.esxi.esx_settings import EsxiSettings
@@ -138,6 +139,19 @@ class EsxHosts:
         rows = self._session.read(lambda: list(collect_objects(self._session, [found], {type(found): [path]})))
         return rows[0][1].get(path) if rows else None
 
+    def _awaited(self, found: Any, path: str) -> Any:
+        """Return a property that is waited for; None while vCenter's answer cannot be used, until the next one."""
+        try:
+            return self._property(found, path)
+        except VSphereError as error:
+            if error.code != UNEXPECTED:
+                raise
+            return None
+
+    def _connection(self, host: Any) -> str:
+        """Return the state of a host's connection; empty while it is not known."""
+        return str(self._awaited(host, "runtime.connectionState") or "")
+
     def _write(self, found: Any, attribute: str, text: str, target: str) -> None:
         """Write a custom attribute, and read it back: what the next run depends on must be there whole."""
         with self._attributes:
@@ -213,8 +227,8 @@ class EsxHosts:
 
     def _goes_down(self, host: Any, boot_time: str | None, until: float, notify: OnProgress) -> bool:
         """Return whether a host goes down in time, or has been down already."""
-        while str(self._property(host, "runtime.connectionState")) == "connected":
-            booted = self._property(host, "runtime.bootTime")
+        while self._connection(host) in {"connected", ""}:
+            booted = self._awaited(host, "runtime.bootTime")
             if booted is not None and boot_time is not None and booted.isoformat() != boot_time:
                 return True
             if time.monotonic() >= until:
@@ -226,9 +240,9 @@ class EsxHosts:
         """Wait until the host answers vCenter, with another boot time when one is given."""
         gone = boot_time is None
         while True:
-            state = str(self._property(host, "runtime.connectionState"))
-            booted = self._property(host, "runtime.bootTime")
-            gone = gone or state != "connected"
+            state = self._connection(host)
+            booted = self._awaited(host, "runtime.bootTime")
+            gone = gone or state not in {"connected", ""}
             again = booted is not None and booted.isoformat() != boot_time
             # A host that tells no boot time has booted when it was away.
             if state == "connected" and (gone if boot_time is None or booted is None else again):
