@@ -40,7 +40,7 @@ def unavoidable(reason: str) -> bool:
 
 
 def judge(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """Fail a skip that something installed would mend, where skips fail."""
+    """Fail a skip that something installed would avoid, where skips fail."""
     if report.outcome != "skipped" or hasattr(report, "wasxfail") or not strict():
         return
     reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)

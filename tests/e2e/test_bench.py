@@ -57,7 +57,7 @@ def test_two_nodes_train_and_reduce_and_the_record_proves_it(cluster: Cluster) -
     assert [each["run_id"] for each in trained.runs(again)] == [reduced["run_id"], learned["run_id"]]
     assert " has 2 of " in again.err
     assert "1/1" not in again.err
-    # Planned otherwise, the same wish is another measurement: it does not go into this record.
+    # Planned otherwise, the same request is another measurement: it does not go into this record.
     settings(cluster, "openmpi-5")
     refused = bench(cluster, *wanted)
     assert (refused.status, refused.document["errors"][0]["code"]) == (3, "record.other-conditions")
@@ -75,7 +75,7 @@ def assert_time_adds_up(run: dict[str, Any]) -> None:
 
 
 def assert_made_again_from(run: dict[str, Any]) -> None:
-    """Assert that the record has what a person needs to make the launch again, and says what nobody told."""
+    """Assert that the record has what a person needs to make the launch again, and says what is unknown."""
     assert run["cluster"]["plan_digest"].startswith("sha256:")
     assert list(run["cluster"]["playbook_digests"]) == ["base", "mpi"]
     settings = run["cluster"]["vm_settings"]["node-1"]

@@ -1,4 +1,4 @@
-"""Launches on lab guests that are cut, refused, or lose a worker or a guest: told clearly, and nothing stays."""
+"""Launches on lab guests that are cut, refused, or lose a worker or a guest: reported clearly, and nothing stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guests that fail while they are configured: each is told with its own words, the other one finishes.
+"""Guests that fail while they are configured: each is reported in its own words, the other one finishes.
 
 The guests are the lab's, the faults real ones: killed sessions, a full disk, apt that fails, another host key. The next
 run does what a fault left undone.

@@ -1,4 +1,4 @@
-"""What a VM gets when it is told to have a device, by the rules of its host and its hardware version."""
+"""What a VM gets when it is to have a device, by the rules of its host and its hardware version."""
 
 from __future__ import annotations
 

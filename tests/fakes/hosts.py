@@ -311,7 +311,7 @@ class FakeHosts:
         self.site.inventory = replace(self.site.inventory, vms=vms)
 
     def _show(self, machine: FakeEsx, *, maintenance: bool | None = None) -> None:
-        """Let the inventory tell of the host what is so."""
+        """Let the inventory report what the host has."""
         machine.maintenance = machine.maintenance if maintenance is None else maintenance
         connected = machine.connection is HostConnection.CONNECTED
         hosts = tuple(

@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Physics:
-    """The laws of one site. `drops` names what the server silently leaves out of what it is told.
+    """The laws of one site. `drops` names what the server silently leaves out of a change.
 
     `memoryReservationLockedToMax`, `firmware`, `extraConfig:KEY`, and what the workshop knows.
     """
 
     workshop: Workshop
     gpus_from_far: bool = False  # ESXi backs vGPUs with the last free GPU instead of the first
-    boots: bool = True  # guests that were told how come up, and publish a host key
+    boots: bool = True  # guests with first-boot data come up, and publish a host key
     owner: str | None = None  # whose VMs a name means
 
     customizations: frozenset[str] = frozenset()  # that vCenter has by name
@@ -260,7 +260,7 @@ class Physics:
         return with_vm(site, replace(vm, settings=replace(vm.settings, extra_config=keys)))
 
     def booted(self, site: Inventory, name: str) -> Inventory:
-        """Return the site with what VMware Tools tell of a guest that was told how to boot."""
+        """Return the site with what VMware Tools report of a guest with first-boot data."""
         vm = self.find(site, name)
         text = (vm.settings.extra_config if vm.settings else {}).get(ADDRESS_KEY)
         if vm.settings is None or text in (None, NOT_REPORTED):
@@ -335,7 +335,7 @@ def with_vm(site: Inventory, vm: Vm) -> Inventory:
 
 
 def sized(vm: Vm) -> Vm:
-    """Return the VM with its summary told from its settings."""
+    """Return the VM with its summary made of its settings."""
     return vm if vm.settings is None else replace(vm, cpus=vm.settings.cpus, memory=vm.settings.memory)
 
 

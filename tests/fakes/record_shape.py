@@ -41,7 +41,7 @@ def shape_of_folder(folder: Path) -> Shape:
 
 
 def differences(real: Mapping[str, set[str]], ours: Mapping[str, set[str]]) -> list[str]:
-    """Return the fields that a real site has and ours lacks, or has of another kind; of objects that both have."""
+    """Return the fields that a real site has and ours has not, or of another kind; of objects that both have."""
     parents = {path.rpartition(".")[0] for path in ours}
     pending = [path for path in real if path not in ours and path.rpartition(".")[0] in parents]
     other = [path for path in real if path in ours and not real[path] & ours[path]]

@@ -73,7 +73,7 @@ class FakeVCenter:
     drops: frozenset[str] = frozenset()
     gpus_from_far: bool = False
     same_macs: bool = False
-    boots: bool = True  # guests that were told how come up with an address, and publish a host key
+    boots: bool = True  # guests with first-boot data come up with an address, and publish a host key
     files: dict[str, bytes] = field(default_factory=dict)  # by `[datastore] path`
     downloads: Path = Path("/nowhere")
     vgpu_manager: str = "535.183.04"  # of every host with GPUs

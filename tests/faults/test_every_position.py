@@ -1,6 +1,6 @@
 """Every read, and the way of a cluster up and down, with one broken answer at each call in turn.
 
-A read is mended and comes to the same; a change that breaks is told as that, and the next run finishes.
+A read is repeated and comes to the same; a change that breaks is reported as that, and the next run finishes.
 All that goes wrong in a test's share of the positions is listed in its one failure.
 """
 

@@ -142,7 +142,7 @@ def test_a_vcenter_older_than_vsphere_7_is_refused_before_the_password_is_sent(b
 
 @dataclass
 class LostEnd:
-    """Tells the first task's end of an object that nobody asked for; all else as it is."""
+    """Reports the first task's end of an object that nobody asked for; all else as it is."""
 
     lost: int = 0
 

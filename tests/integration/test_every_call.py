@@ -1,6 +1,6 @@
 """Every command that reads, and steps of a provision, with one broken answer: a sample of the ring `faults`.
 
-A read is mended and comes to the same; a change that breaks is told as that, and the next run finishes.
+A read is repeated and comes to the same; a change that breaks is reported as that, and the next run finishes.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ WAITING = ("CreatePropertyCollector", "CreateFilter", "WaitForUpdatesEx")
 
 @pytest.mark.parametrize(("nth", "method"), list(enumerate(WAITING, start=1)), ids=WAITING)
 def test_tasks_stay_watched_whatever_breaks_in_waiting_for_them(between: Proxy, nth: int, method: str) -> None:
-    """In a run of its own each: a busy lab answers a wait in more calls, and two that break in one are not mended."""
+    """In a run of its own each: a busy lab answers a wait in more calls, and two that break in one are not repeated."""
     with between.breaking(method, list(TROUBLES.values())[nth - 1], nth) as rule:
         assert codes(lambda: provisioned(between)) == set()
         assert rule.done == 1

@@ -58,7 +58,7 @@ def book(home: Path, *steps: str) -> Playbook:
 
 
 def brought(wanted: Playbook, shell: SshShell) -> bool:
-    """Converge, and see that nothing lacks then; return whether anything was changed."""
+    """Converge, and see that nothing is missing then; return whether anything was changed."""
     done = converge(wanted, shell, FACTS, list[object]().append)
     assert not check(wanted, shell, FACTS).pending
     return done.changed

@@ -1,4 +1,4 @@
-"""A skip fails where nothing may lack, and only what cannot be installed is let pass."""
+"""A skip fails where nothing may be missing, and only what cannot be installed is let pass."""
 
 from __future__ import annotations
 

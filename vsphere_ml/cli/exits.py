@@ -122,7 +122,7 @@ def _bug(error: Exception) -> Bug:
 
 
 def _end_like_ctrl_c() -> None:
-    # A run that is told to end gives its lock back and says what still runs, as with Ctrl-C.
+    # A run that is ended by a signal gives its lock back and says what still runs, as with Ctrl-C.
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _interrupt)

@@ -97,7 +97,7 @@ class Terminal:
         return getattr(self.out.file, "lost", None)
 
     def say(self, message: RenderableType) -> None:
-        """Tell a person something on stderr; JSON carries it among its messages."""
+        """Print something for a person on stderr; JSON carries it among its messages."""
         if isinstance(message, str):
             self.messages.append(message)
         show(self.err, message)

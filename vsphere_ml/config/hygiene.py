@@ -22,7 +22,7 @@ _ELSEWHERE = "leave it out; who can read the file, the plan or the VM's settings
 
 
 def remove_secrets(raw: dict[str, Any], mistakes: Mistakes) -> dict[str, Any]:
-    """Return the values without secrets and placeholders; each is told as a mistake, and no secret is repeated."""
+    """Return the values without secrets and placeholders; each is reported as a mistake, and no secret is repeated."""
     return dict(_clean_items(raw, (), mistakes))
 
 

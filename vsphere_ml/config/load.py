@@ -82,7 +82,7 @@ class _Sections:
         return read(model, self.raw[name], (name,), self.mistakes) if name in self.raw else None
 
     def needed(self, name: str, model: type[T], example: str) -> T | None:
-        """Return a table; its lack is a mistake."""
+        """Return a table; without it there is a mistake."""
         if name not in self.raw and not self.mistakes.is_reported((name,)):
             self.mistakes.add((name,), "is missing", example)
         return self.one(name, model)
@@ -165,7 +165,7 @@ def _nodes(sections: _Sections, mistakes: Mistakes) -> tuple[NodeSpec, ...]:
 
 
 def _check_source(source: schema.SourceTable, mistakes: Mistakes) -> None:
-    """Tell what [source] lacks, or has too much: a template, a library with its item, or an OVF file."""
+    """Report what is missing in [source], or is too much: a template, a library with its item, or an OVF file."""
     keys = [key for key in ("library", "item") if getattr(source, key) is not None]
     others = [key for key in ("template", "ovf") if getattr(source, key) is not None]
     if len(others) + bool(keys) > 1:
@@ -182,7 +182,7 @@ def _check_source(source: schema.SourceTable, mistakes: Mistakes) -> None:
 
 
 def _check_login(vcenter: schema.VCenterTable, mistakes: Mistakes) -> None:
-    """Tell which keys of [vcenter] exclude each other."""
+    """Report which keys of [vcenter] exclude each other."""
     others = sorted(vcenter.model_fields_set - {"lab"})
     if vcenter.lab is not None and others:
         mistakes.add(

@@ -1,4 +1,4 @@
-"""Collects every mistake of a file, each with its line, so that all are told at once."""
+"""Collects every mistake of a file, each with its line, so that all are reported at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Mistakes:
     _lines: Lines | None = None
     _found: dict[tuple[KeyPath, str], Diagnostic] = field(default_factory=dict)
     _reported: set[KeyPath] = field(default_factory=set)
-    _around: set[KeyPath] = field(default_factory=set)  # every table around one that was told
+    _around: set[KeyPath] = field(default_factory=set)  # every table around one that was reported
     _meant: set[KeyPath] = field(default_factory=set)
 
     @property
@@ -37,7 +37,7 @@ class Mistakes:
         return self._lines
 
     def add(self, path: KeyPath, message: str, hint: str = "", *, meant: str | None = None) -> None:
-        """Keep a mistake; told twice, it counts once. `meant` is the sibling key that was probably intended.
+        """Keep a mistake; added twice, it counts once. `meant` is the sibling key that was probably intended.
 
         Raises ConfigError with all of them when there are too many to be of use.
         """
@@ -51,7 +51,7 @@ class Mistakes:
             raise invalid_file(self.file, self._found.values(), f"the first {MOST:,} mistakes")
 
     def is_reported(self, path: KeyPath) -> bool:
-        """Return whether this key, or a table around it, is known to be wrong, so that its lack is no news."""
+        """Return whether this key, or a table around it, is reported already: a key missing in it is no news."""
         return path in self._meant or any(path[:end] in self._reported for end in range(1, len(path) + 1))
 
     def has_report_inside(self, path: KeyPath) -> bool:

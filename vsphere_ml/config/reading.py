@@ -1,4 +1,4 @@
-"""Checks raw tables against the schema: what is right is kept, what is wrong is told in our words."""
+"""Checks raw tables against the schema: what is right is kept, what is wrong is reported in our words."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LIMITS = {
 
 
 def read(model: type[T], raw: object, at: KeyPath, mistakes: Mistakes) -> T | None:
-    """Return the table without what is wrong in it; None when it is no table, or lacks what it must have."""
+    """Return the table without what is wrong in it; None when it is no table, or a key that it must have is missing."""
     if not isinstance(raw, dict):
         mistakes.add(at, f"expected a table, found {value_kind(raw)}")
         return None
@@ -57,14 +57,14 @@ def read(model: type[T], raw: object, at: KeyPath, mistakes: Mistakes) -> T | No
         rest = deepcopy(raw) if rest is raw else rest
         for each in details:
             _report(model, each, at, mistakes)
-        # What a table inside lacks cannot be removed from it: then the table goes, so that the others are read.
+        # What is missing in a table inside cannot be removed from it: then the table goes, so that the others are read.
         pruned = [_prune(rest, _place(each)) or _prune(rest, _place(each)[:-1]) for each in details]
         if not any(pruned):
             return None
 
 
 def report_unknown(path: KeyPath, known: Iterable[str], mistakes: Mistakes, what: str = "key") -> None:
-    """Tell that a key is not known, and which one was probably meant."""
+    """Report that a key is not known, and which one was probably meant."""
     known = list(known)
     new = RENAMED.get(str(path[-1]))
     if new in known:
@@ -75,7 +75,7 @@ def report_unknown(path: KeyPath, known: Iterable[str], mistakes: Mistakes, what
 
 
 def unknown_name(name: str, path: KeyPath, known: Iterable[str], mistakes: Mistakes, what: str) -> None:
-    """Tell that a value is the name of nothing known, and which one was probably meant."""
+    """Report that a value is the name of nothing known, and which one was probably meant."""
     near = nearest_name(name, known)
     mistakes.add(path, f"unknown {what} `{clip(name)}`{_suggestion(near)}", "" if near else _join_names(known))
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """The cluster file, the vCenter, who is told of the site, and the clock."""
+    """The cluster file, the vCenter, the site's listener, and the clock."""
 
     spec: ClusterSpec
     vcenter: VCenter

@@ -1,1 +1,1 @@
-"""Guests: playbooks, the steps they are made of, and the way a guest is brought to them."""
+"""Guests: playbooks, the steps they are made of, and how they are applied."""

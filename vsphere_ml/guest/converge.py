@@ -1,4 +1,4 @@
-"""Brings a guest to a playbook: look, apply what lacks, look again. An apply is believed only once seen."""
+"""Applies a playbook in a guest: look, apply what is missing, look again. An apply is believed only once seen."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 class StepState(StrEnum):
     OK = "ok"  # it was so already
-    CHANGED = "changed"  # it lacked, and was provided
+    CHANGED = "changed"  # it was missing, and was provided
     PENDING = "pending"  # only a check says this
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOutcome:
-    """What became of one step on one guest; `lack` is what the first look found."""
+    """What became of one step on one guest; `drift` is what the first look found."""
 
     step: str
     state: StepState
@@ -53,13 +53,13 @@ class Convergence:
 
 
 def check(playbook: Playbook, probe: Probe, facts: GuestFacts, selection: Selection | None = None) -> Convergence:
-    """Return what the guest lacks of a playbook, in one round trip and without a change."""
+    """Return what is missing of a playbook in the guest, in one round trip and without a change."""
     chosen = playbook if selection is None else replace(playbook, steps=selection.of(playbook))
     return check_all((chosen,), probe, facts)[0]
 
 
 def check_all(playbooks: Sequence[Playbook], probe: Probe, facts: GuestFacts) -> tuple[Convergence, ...]:
-    """Return what the guest lacks of each playbook, in one round trip for all of them and without a change."""
+    """Return what is missing of each playbook in the guest, in one round trip for all of them and without a change."""
     seen = iter(_ask(probe, [step for book in playbooks for step in book.steps], facts).values())
     return tuple(
         Convergence(
@@ -82,7 +82,7 @@ def converge(
 ) -> Convergence:
     """Bring the guest to the playbook and return what became of each step; GuestError at the first that fails.
 
-    A guest that lacks nothing costs one round trip. Steps that ask for a reboot get one between them, after the others;
+    A guest that needs nothing costs one round trip. Steps that ask for a reboot get one between them, after the others;
     those that need what the reboot brings are left for after it.
     """
     reached, error = converge_as_far(playbook, shell, facts, notify, selection)
@@ -115,7 +115,7 @@ class _Run:
     rebooted: bool = False
 
     def run_all(self) -> None:
-        """Provide what lacks, with a reboot where steps ask for one."""
+        """Provide what is missing, with a reboot where steps ask for one."""
         wanting = self.once()
         if wanting:
             self.notify(Rebooting(node=self.facts.name, because=wanting))
@@ -128,7 +128,7 @@ class _Run:
             self.settled()
 
     def once(self) -> tuple[str, ...]:
-        """Provide in order what lacks; return the steps that want a reboot."""
+        """Provide in order what is missing; return the steps that want a reboot."""
         seen = _ask(self.shell, self.steps, self.facts)
         gaps = [step.drift(seen[at], self.facts) for at, step in enumerate(self.steps)]
         pending = sum(missing is not None for missing in gaps)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def first_boots(cluster: ClusterSpec, public_keys: Sequence[str]) -> Mapping[str, FirstBoot]:
-    """Return what each node's guest is told at its first boot, by node; `public_keys` are lines of authorized_keys."""
+    """Return the first-boot data of each node's guest, by node; `public_keys` are lines of authorized_keys."""
     if cluster.guest.first_boot is FirstBootBy.CUSTOMIZATION:
         return {node.name: _customization_data(node, cluster) for node in cluster.nodes}
     userdata = _encode_guestinfo("userdata", _userdata(cluster, public_keys))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PROGRAMS = "/opt/vsml-bench"  # where the launcher sees what ranks run
 VOLUME = "vsml-bench"
 CLUSTER_LABEL = "vsml/cluster"
-GRACE_S = 600  # of a job beyond its launch's own limit, for its pods to start and to tell what they have
+GRACE_S = 600  # of a job beyond its launch's own limit, for its pods to start and to give what they have
 LONGEST_NAME = 40
 BENCH, USER_JOB = "bench", "job"  # what a job is for
 RECORD = "vsml/job"  # the annotation with the record of a user's job

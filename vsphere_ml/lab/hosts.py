@@ -27,7 +27,7 @@ KNOWN_HOSTS = "esxi_known_hosts"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabHost:
-    """One host as the lab tells of it now."""
+    """One host as the lab has it now."""
 
     name: str
     esxi: str

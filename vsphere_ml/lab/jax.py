@@ -20,7 +20,7 @@ VENV = "venv-jax"
 def make_jax(say: Callable[[str], None] = runtime.to_stderr) -> Path:
     """Return the folder of the runtime with `venv-jax` in it, both made first where they are not.
 
-    NotPossible `lab.no-runtime` when the machine lacks something, `lab.build-failed` when a step fails.
+    NotPossible `lab.no-runtime` when the machine does not have all it takes, `lab.build-failed` when a step fails.
     """
     at = runtime.make_runtime(say)  # which empties its folder where it was not made yet
     done = at / f"made-jax-{hashlib.sha256(repr(PACKAGES).encode()).hexdigest()[:16]}"

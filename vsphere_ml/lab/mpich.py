@@ -28,7 +28,7 @@ FOLDER, VENV = "mpich", "venv-mpich"
 def make_mpich(say: Callable[[str], None] = runtime.to_stderr) -> Path:
     """Return the folder of the runtime with `mpich` and `venv-mpich` in it, both made first where they are not.
 
-    NotPossible `lab.no-runtime` when the machine lacks something, `lab.build-failed` when a step fails.
+    NotPossible `lab.no-runtime` when the machine does not have all it takes, `lab.build-failed` when a step fails.
     """
     at = runtime.make_runtime(say)
     if (at / _done_name()).exists():

@@ -82,7 +82,7 @@ def home() -> Path:
 def make_runtime(say: Callable[[str], None] = to_stderr, *, gloo_alone: bool = False) -> Path:
     """Return its folder, made first where it is not: `venv`, and but for Gloo alone `openmpi-4` and `openmpi-5`.
 
-    NotPossible `lab.no-runtime` when the machine lacks something, `lab.build-failed` when a step fails.
+    NotPossible `lab.no-runtime` when the machine does not have all it takes, `lab.build-failed` when a step fails.
     """
     at = home()
     if is_made(gloo_alone=gloo_alone):  # whoever adds to it meanwhile does not hold up who uses it

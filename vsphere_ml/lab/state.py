@@ -82,7 +82,7 @@ def names() -> list[str]:
 
 
 def runs(pid: int, home: Path) -> bool:
-    """Return whether `pid` is the lab of this folder; its arguments tell, so a reused id is not mistaken for it."""
+    """Return whether `pid` is the lab of this folder; by its arguments, so a reused id is not mistaken for it."""
     try:
         arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:

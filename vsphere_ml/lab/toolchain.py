@@ -35,7 +35,7 @@ Version = tuple[int, ...]
 
 
 def say_nothing(_line: str) -> None:
-    """Tell nobody."""
+    """Report to nobody."""
 
 
 def wanted_go_version(module: Path = SOURCES) -> Version:

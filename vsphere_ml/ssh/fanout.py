@@ -21,7 +21,7 @@ PARALLEL = 32
 
 
 def ignore_outcome(_name: str, _outcome: object) -> None:
-    """Tell nobody."""
+    """Report to nobody."""
 
 
 def in_each(

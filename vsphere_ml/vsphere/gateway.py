@@ -96,7 +96,7 @@ class Gateway:
             raise translate(fault, self._session.name, action) from fault
 
     def start(self, change: Change) -> TaskHandle:
-        """Begin a change; whatever fails is told by `wait`."""
+        """Begin a change; whatever fails is reported by `wait`."""
         return self._tasks.start(change, self._guarded(change))
 
     def _guarded(self, change: Change) -> Steps:

@@ -1,4 +1,4 @@
-"""What the account may do, as far as vCenter tells: a hint before the work, never a promise."""
+"""What the account may do, as far as vCenter knows: a hint before the work, never a promise."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def privileges_for(spec: ClusterSpec) -> tuple[str, ...]:
 
 
 def missing_privileges(session: Session, wanted: tuple[str, ...] = NEEDED) -> tuple[str, ...] | None:
-    """Return the privileges the account lacks on every data centre it sees; None when vCenter does not tell.
+    """Return the privileges that the account does not have on every data centre it sees; None when unknown.
 
     They may still be granted further down, on a folder or a pool.
     """

@@ -1,4 +1,4 @@
-"""A guest converges: one look when nothing lacks, an apply believed only once seen, one reboot for all."""
+"""A guest converges: one look when nothing is missing, an apply believed only once seen, one reboot for all."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Comparison:
 
 
 def compare(first: Sequence[Run], second: Sequence[Run], *, force: bool = False) -> Comparison:
-    """Return how B stands against A.
+    """Return how B compares with A.
 
     Raises NotPossible when they have no configuration in common, or when they were not measured alike (lab or not,
     synthetic or not, on one host or on several); `force` compares what is most alike all the same.
@@ -171,7 +171,7 @@ def _find_differences(first: Sequence[Run], second: Sequence[Run]) -> Iterator[s
 
 
 def _places(runs: Sequence[Run], key: str) -> set[str]:
-    """Return what is known of where ranks ran; what nobody told is no difference."""
+    """Return what is known of where ranks ran; what is unknown is no difference."""
     return {found for run in runs for place in run.placement if (found := getattr(place, key))}
 
 

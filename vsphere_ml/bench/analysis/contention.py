@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ContentionLimit:
-    """A figure, and the share of the CPUs' time from which on it is told."""
+    """A figure, and the share of the CPUs' time from which on it is reported."""
 
     key: str
     most: float

@@ -43,7 +43,7 @@ def find_oversubscribed(links: Sequence[LinkResult]) -> Iterator[Diagnostic]:
         return
     at_once = sum(each.bytes_per_s for each in contended)
     by_itself = sum(alone[_identity(each)] for each in contended)
-    # A slow link cannot tell a side.
+    # A slow link shows no side.
     slow = {_identity(each) for group in _measurements(links) for each in _find_slow_links(group)}
     sides = _find_sides(contended, [each for each in ring if _identity(each) not in slow])
     between = f" between {' and '.join(', '.join(side) for side in sides)}" if sides else ""

@@ -31,7 +31,7 @@ class StepParts:
 
 
 def step_parts(steps: Steps, dropped: int) -> tuple[StepParts, ...]:
-    """Return each rank's parts after so many steps of warm-up; empty when the steps' program told none."""
+    """Return each rank's parts after so many steps of warm-up; empty when the program printed none."""
     if not steps.input_s or not steps.work_s:
         return ()
     return tuple(_parts(steps, rank, dropped) for rank in range(len(steps.step_s)))
@@ -73,7 +73,7 @@ def _overlap(steps: Steps, rank: int, work: float, computed: float) -> float | N
 
 
 def mean_parts(launches: Sequence[Sequence[StepParts]]) -> StepParts | None:
-    """Return the mean of all ranks of all launches that tell parts; None when none does. Its rank is -1."""
+    """Return the mean of all ranks of all launches that have parts; None when none has. Its rank is -1."""
     rows = [each for parts in launches for each in parts]
     if not rows:
         return None
@@ -91,10 +91,10 @@ def mean_parts(launches: Sequence[Sequence[StepParts]]) -> StepParts | None:
 
 
 def time_differences(steps: Steps) -> tuple[float, ...]:
-    """Return by rank what is between its wall time and what it told of it, as a share of the wall time.
+    """Return by rank what is between its wall time and its recorded parts, as a share of the wall time.
 
     That is the sum of all periods, the warm-up and local steps included; and parts that exceed their periods. Empty
-    when no wall time was told.
+    when no wall time was recorded.
     """
     return tuple(_time_difference(steps, rank, wall) for rank, wall in enumerate(steps.wall_s))
 

@@ -42,7 +42,7 @@ class Training:
     summary: Summary
     samples_per_step: int | None  # of all ranks
     stragglers: tuple[_Straggler, ...]
-    parts: tuple[StepParts, ...]  # by rank; empty when nobody told them
+    parts: tuple[StepParts, ...]  # by rank; empty when not recorded
 
     @property
     def samples_per_s(self) -> Estimate | None:
@@ -83,7 +83,7 @@ def step_time(launches: Sequence[Training]) -> Estimate:
 def stragglers(steps: Steps, dropped: int) -> tuple[_Straggler, ...]:
     """Return the ranks whose own work takes 10 % longer than that of the others, and surely longer, slowest first.
 
-    Ranks that wait for each other have equal step times; only local steps or `compute_s` tell whom they wait for.
+    Ranks that wait for each other have equal step times; only local steps or `compute_s` show whom they wait for.
     """
     rows = _own_work(steps, dropped)
     if len(rows) < 2 or not rows[0]:  # noqa: PLR2004 - one rank holds nobody up

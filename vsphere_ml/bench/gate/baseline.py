@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.model.record import Run
 
-LAUNCHES = 5  # that `vsml bench` makes when not told otherwise
+LAUNCHES = 5  # that `vsml bench` makes by default
 FEWEST = 2  # launches of a configuration: of one alone nobody knows how launches differ
 THRESHOLDS = "thresholds.toml"
 
@@ -88,7 +88,7 @@ def _lines(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _tolerance_percent(same: Sequence[Run]) -> float:
-    """Return how much slower later launches may be: 5 %, or more where these differ too much to tell so little."""
+    """Return how much slower later launches may be: 5 %, or more where these differ too much to show so little."""
     within = margin_of_no_change(launch_figures(same))
     return max(TOLERANCE * 100, math.ceil(within * 1000) / 10)
 

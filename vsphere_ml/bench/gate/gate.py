@@ -39,8 +39,8 @@ class GateCheck(Diagnostic):
     """One thing that was held against its threshold: OK, ERROR where it fails, or UNKNOWN."""
 
     kind: str  # baseline, bound, absolute, outcome, path, threshold
-    noisy: bool = False  # it cannot be told because launches differ too much from each other, or are too few
-    launches: int | None = None  # how many of the record's would tell then; None when none would, against this baseline
+    noisy: bool = False  # undecided because launches differ too much from each other, or are too few
+    launches: int | None = None  # how many of the record's would decide; None when none would, against this baseline
 
 
 def gate(runs: Sequence[Run], baseline: Sequence[Run] | None, thresholds: Sequence[Threshold]) -> tuple[GateCheck, ...]:
@@ -60,7 +60,7 @@ def gate(runs: Sequence[Run], baseline: Sequence[Run] | None, thresholds: Sequen
 
 
 def failure(checks: Sequence[GateCheck], again: Callable[[int], str] = lambda _launches: "") -> VsmlError | None:
-    """Return the error of a gate that stays shut: a regression before what cannot be told; None when it opens.
+    """Return the error of a gate that stays shut: a regression before what is undecided; None when it opens.
 
     `again` is the command that brings the record to so many launches, empty where it is not known.
     """
@@ -87,7 +87,7 @@ def _inconclusive_error(unknown: Sequence[GateCheck], of: int, again: Callable[[
 
 
 def _suggest_more_launches(unknown: Sequence[GateCheck], again: Callable[[int], str]) -> str:
-    """Return what to type so that it can be told."""
+    """Return what to type so that it is decided."""
     noisy = [each for each in unknown if each.noisy]
     launches = [each.launches for each in noisy if each.launches is not None]
     if launches and len(launches) == len(noisy):
@@ -175,7 +175,7 @@ def _check_regression(row: ComparisonRow, tolerance: float, before: LaunchFigure
 
 
 def _margin(ratio: float, tolerance: float) -> float:
-    """Return within what the logarithm of a ratio must be known to tell whether it passes or fails."""
+    """Return within what the logarithm of a ratio must be known to decide whether it passes or fails."""
     if tolerance >= 1:
         return float("inf")
     above = math.log(ratio) - math.log(1 - tolerance)

@@ -17,7 +17,7 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def xml(checks: Sequence[GateCheck]) -> str:
-    """Return one test case a check; what cannot be told is an error, not a failure."""
+    """Return one test case a check; what is undecided is an error, not a failure."""
     suite = ET.Element(
         "testsuite",
         name="vsml bench gate",

@@ -25,7 +25,7 @@ LARGEST_NCCL = 32 << 20  # and for those that are
 LARGEST_JSON = 12 << 20  # characters; the values of a document can take 24 times as much
 _A_LINE = 100  # bytes that a line takes beside its characters
 _NCCL = re.compile(r"\bNCCL (?:INFO|WARN|TRACE|VERSION)\b|\] (?:INFO|WARN) (?:NET|Ring|Channel|Tree|Using|comm)\b")
-# NCCL_DEBUG_SUBSYS=COLL and TUNING: a line for each call of each rank, which tells nothing of channels.
+# NCCL_DEBUG_SUBSYS=COLL and TUNING: a line for each call of each rank, which has nothing of channels.
 _CALL = re.compile(r"opCount|Bytes -> Algo")
 _ROW = re.compile(r"\s*\d+\s+\d+\s+[a-z]")
 _BREAK = re.compile(r"[\r\n]+")
@@ -130,7 +130,7 @@ def _decode_pieces(pieces: Iterable[bytes], digest: Any) -> Iterator[str]:
 
 
 def _encoding(start: bytes) -> str:
-    """Return the encoding that a byte order mark tells, or the zeros of UTF-16 without one; else UTF-8."""
+    """Return the encoding that a byte order mark names, or the zeros of UTF-16 without one; else UTF-8."""
     for mark, encoding in _MARKS:
         if start.startswith(mark):
             return encoding

@@ -72,7 +72,7 @@ _FEWEST = 4
 
 
 def strip_prefixes(line: str) -> str:
-    """Return a line without terminal codes and without the prefixes that can be told from the line itself."""
+    """Return a line without terminal codes and without the prefixes that can be recognised by the line itself."""
     if "\x1b" in line:
         line = _ANSI.sub("", line)
     for _ in range(_MOST):

@@ -52,7 +52,7 @@ class BenchSpec:
     servers: int = 2  # of a regime with several
     repeats: int = 1
     within: RunIn = RunIn.GUEST
-    variables: Mapping[str, str] = field(default_factory=dict)  # that every rank is told; these win
+    variables: Mapping[str, str] = field(default_factory=dict)  # set for every rank; these win
     options: Mapping[Workload, Mapping[str, str]] = field(default_factory=dict)  # what else changes a result
 
 
@@ -233,6 +233,6 @@ def _configuration(
 
 
 def _variables_option(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return variables as one option: a launch that was told something else is another configuration."""
+    """Return variables as one option: a launch with other variables is another configuration."""
     pairs = " ".join(f"{name}={value}" for name, value in sorted(variables.items()))
     return {"variables": pairs} if pairs else {}

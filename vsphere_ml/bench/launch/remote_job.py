@@ -82,7 +82,7 @@ began=$(($(cut -d. -f1 /proc/uptime) - $(date +%s) + began))
 dmesg 2>/dev/null | awk -F '[][. ]+' -v began=$began '
 /Killed process/ && $2 >= began {{ sub(/^\\[[^]]*\\] */, ""); print "the kernel: " $0 }}' | tail -n 3
 """
-# NCCL tells its channels at the beginning, and what went wrong stands at the end.
+# NCCL logs its channels at the beginning, and what went wrong stands at the end.
 _LOGS = """\
 cd {folder} || exit 1
 for file in job.out job.err; do
@@ -246,7 +246,7 @@ def lay_out(
 def start(shell: Shell, job: Job, how: Launch) -> int:
     """Start the job in its first guest and return at once: the pid, in the guest, of what lives as long as its script.
 
-    BenchError `bench.not-started` when the guest tells no pid.
+    BenchError `bench.not-started` when the guest prints no pid.
     """
     script = _SCRIPT.format(
         folder=job.folder,
@@ -305,7 +305,7 @@ def _parse_output(answer: str) -> OutputPiece:
 
 
 def reported_faults(shell: Probe, job: Job) -> tuple[str, ...]:
-    """Return what the guest itself tells that ends jobs: a full file system, the kernel's killing for memory."""
+    """Return what in the guest ends jobs: a full file system, the kernel's killing for memory."""
     return tuple(shell.ask({"faults": _FAULTS.format(root=FOLDER, folder=job.folder)})["faults"].out.splitlines())
 
 
@@ -315,7 +315,7 @@ def stop(shell: Shell, job: Job) -> None:
 
 
 def refresh_files(shell: Shell, job: Job) -> None:
-    """Tell the job that somebody still wants it."""
+    """Show the job that it is still wanted."""
     shell.run(f"touch {job.folder}/alive", timeout_s=60)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ARCHIVE = "work.tar.gz"
 CHANGED = "changed.tar.gz"
-LAID_OUT = "laid-out"  # a file as old as the last that was brought
+LAID_OUT = "laid-out"  # a file as old as the last that was copied
 PIECE = 600_000  # bytes of a log in one answer, which is a third longer in base64; `ask` keeps a mebibyte
 SWEEP = "sweep.sh"
 STARTERS = ("by_ssh.py", "rank.py")
@@ -220,7 +220,7 @@ def collect(shell: Probe, record: JobRecord) -> str:
 
 
 def nccl_log(shell: Probe, record: JobRecord) -> str:
-    """Return what NCCL logged in this guest: the beginning, where it tells its channels."""
+    """Return what NCCL logged in this guest: the beginning, which has its channels."""
     return shell.ask({"log": f"cat {record.root}/nccl.*.log 2>/dev/null | head -c {remote_job.CHUNK}"})["log"].out
 
 

@@ -96,7 +96,7 @@ class Job:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """Return what each rank executes: it tells its place, and becomes the program."""
+        """Return what each rank executes: it prints its place, and becomes the program."""
         python = self.runtime.python
         report = (python, f"{self.folder}/rank.py", "--folder", self.folder, "--interface", self.interface)
         own = ("--work-folder", self.work_folder) if self.work_folder else ()

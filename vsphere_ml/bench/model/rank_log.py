@@ -1,4 +1,4 @@
-"""What ranks told, line by line, as values. Anything else than a whole line of JSON is no line of ours."""
+"""What ranks printed, line by line, as values. Anything else than a whole line of JSON is no line of ours."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEMA = "vsml.bench.rank/1"
 
 @dataclass(slots=True, kw_only=True)
 class RankLog:
-    """All that one rank told, and the node whose guest its file lay in. Filled line by line."""
+    """All that one rank printed, and the node whose guest its file lay in. Filled line by line."""
 
     node: str
     rank: int
@@ -38,22 +38,22 @@ class RankLog:
     wall_s: float | None = None
     sweep: list[tuple[int, tuple[float, ...]]] = field(default_factory=list)
     sent_by_size: dict[int, tuple[int, Mapping[str, tuple[int, int]]]] = field(default_factory=dict)  # see `ledger`
-    iterations_s: Mapping[int, tuple[float, ...]] = field(default_factory=dict)  # by size, where a tool tells them too
+    iterations_s: Mapping[int, tuple[float, ...]] = field(default_factory=dict)  # by size, where a tool prints them too
     wrong: list[str] = field(default_factory=list)  # results that were not what they should be
     weights: str = ""
     finite: bool = True  # whether the weights were numbers to the end
     sent: Mapping[str, int] = field(default_factory=dict)  # bytes by network adapter and RDMA device
     priorities: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by interface: see `marking`
     clocks: list[Mapping[str, str]] = field(default_factory=list)  # of its node's GPUs, a row a GPU and look
-    contention: Mapping[str, float] = field(default_factory=dict)  # what its node's guest told: `CpuContention`
+    contention: Mapping[str, float] = field(default_factory=dict)  # of its node's guest: `CpuContention`
     peers: tuple[Mapping[str, Any], ...] = ()  # own and other address, and how many sockets between them
     ended: bool = False
     regime: Mapping[str, float] = field(default_factory=dict)  # what a training by a regime came to
-    worlds: list[tuple[int, int, int]] = field(default_factory=list)  # ranks, first step, steps told before
+    worlds: list[tuple[int, int, int]] = field(default_factory=list)  # ranks, first step, steps before
 
 
 def read(texts: Mapping[str, str]) -> tuple[RankLog, ...]:
-    """Return what each rank told, in the order of ranks. `texts` has the lines of all ranks of a node, by node.
+    """Return each rank's log, in the order of ranks. `texts` has the lines of all ranks of a node, by node.
 
     BenchError `bench.bad-line` when a line of the schema is not what it should be.
     """

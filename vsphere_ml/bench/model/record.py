@@ -46,7 +46,7 @@ class Outcome(StrEnum):
 
     COMPLETE = "complete"
     FAILED = "failed"
-    REFUSED = "refused"  # not begun: the guests lack what it takes; the first diagnostic has the error's code
+    REFUSED = "refused"  # not begun: something is missing in the guests; the first diagnostic has the error's code
     INVALID = "invalid"  # it ran, and a proof failed: ranks out of sync, on the wrong hosts, by the wrong path
     CUT = "cut"
 
@@ -85,7 +85,7 @@ class Cluster:
     vcenter: str = ""  # its name, version and build
     plan_digest: str = ""  # of the spec in the cluster file, as `vsml plan --save` has it
     playbook_digests: Mapping[str, str] = field(default_factory=dict)  # SHA-256 by name
-    vm_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by node, as vCenter told them
+    vm_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by node, as read from vCenter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ class Link:
     """A node's way to the others."""
 
     line_rate_bits_per_s: float | None = None  # of one NIC
-    line_rate_source: str = ""  # who told the rate, or why nobody can
+    line_rate_source: str = ""  # where the rate comes from, or why it is unknown
     nics: int = 1
     interface: str = ""  # that ranks talk over; RDMA's own ports are among the variables
     mtu_bytes: int | None = None  # of the Ethernet link
@@ -118,7 +118,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a rank ran, as it told itself; `host` comes from vCenter."""
+    """Where a rank ran, by its own log; `host` comes from vCenter."""
 
     rank: int
     local_rank: int
@@ -151,8 +151,8 @@ class Steps:
 
     step_s: tuple[tuple[float, ...], ...]
     input_s: tuple[tuple[float, ...], ...] = ()  # the wait for the step's batch
-    work_s: tuple[tuple[float, ...], ...] = ()  # the step itself: what of it is exchange, local steps tell
-    # Time of the rank's own work in each step, without waiting for others; empty when the workload cannot tell.
+    work_s: tuple[tuple[float, ...], ...] = ()  # the step itself: how much of it is exchange, local steps show
+    # Time of the rank's own work in each step, without waiting for others; empty when the workload does not measure it.
     # Ranks that train in step all have the same step times, so only this or local steps can name a straggler.
     compute_s: tuple[tuple[float, ...], ...] = ()
     loss: tuple[tuple[float | None, ...], ...] = ()  # of the rank's own samples; None where it was no number
@@ -180,12 +180,12 @@ class SweepPoint:
 
     size_bytes: int
     time_s: tuple[float, ...]
-    iterations_s: tuple[float, ...] = ()  # of a tool that tells a mean and them; measured in another way than the mean
+    iterations_s: tuple[float, ...] = ()  # of a tool that prints a mean and them; measured in another way than the mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuContention:
-    """What a node's CPUs were kept from while a launch ran, as shares of their time; None where nobody told."""
+    """What a node's CPUs were kept from while a launch ran, as shares of their time; None where unknown."""
 
     node: str
     steal: float | None = None  # /proc/stat in the guest: its CPUs wanted to run and the hypervisor did not run them
@@ -299,9 +299,9 @@ class Path:
     carrier: str  # NET/IB/GDRDMA, NET/IB, NET/Socket, P2P, SHM, gloo/tcp, ...
     evidence: str  # the line of the log
     host: str = ""  # that logged it
-    other_host: str = ""  # of the other end, where the log tells it
+    other_host: str = ""  # of the other end, where the log has it
     nic: str = ""  # device, port and link layer, such as mlx5_0:1/RoCE
-    cut: bool = False  # the line ends before it can tell GPUDirect
+    cut: bool = False  # the line ends before it says whether GPUDirect is used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""A configuration in a few words: its size and transport, and of the rest what tells it from the others at hand."""
+"""A configuration in a few words: its size and transport, and what else sets it apart from the others at hand."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Titles:
         return ", ".join([what, size, asked.transport, *gradients, *self.telling(asked)])
 
     def telling(self, asked: Configuration) -> tuple[str, ...]:
-        """Return what tells the configuration from others of the same workload and model, whatever their size."""
+        """Return what sets the configuration apart from others of the same workload and model, whatever their size."""
         others = [_words(each) for each in self.among if _kind(each) == _kind(asked)]
         return tuple(
             words for key, words in _words(asked).items() if any(_differs(key, words, each) for each in others)
@@ -60,7 +60,7 @@ def _differs(key: str, words: str, other: dict[str, str]) -> bool:
 
 
 def _words(asked: Configuration) -> dict[str, str]:
-    """Return all that a title may have besides size, transport and gradients, in the order in which it is told."""
+    """Return all that a title may have besides size, transport and gradients, in its order."""
     answers = {
         "launcher": asked.launcher,
         "backend": asked.backend,

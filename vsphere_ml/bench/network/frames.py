@@ -62,7 +62,7 @@ def usable_bytes_per_s(line_rate_bits_per_s: float, transport: Transport, mtu_by
 
 
 def usable_of_link_result(link: LinkResult) -> float | None:
-    """Return what headers leave of the line rate at the RDMA MTU a link was measured with; None where either lacks."""
+    """Return what headers leave of the line rate at the RDMA MTU a link was measured with; None without one."""
     if link.line_rate_bits_per_s is None or link.rdma_mtu_bytes is None:
         return None
     packet = (infiniband_frame if link.infiniband else rdma_frame)(link.rdma_mtu_bytes)

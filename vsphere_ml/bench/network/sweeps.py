@@ -69,7 +69,7 @@ def node_level(bytes_per_s: float, ranks: int, nodes: int, of: str = ALL_REDUCE)
     """Return the most bus bandwidth that nodes of this link can show, several ranks on each; ValueError on one node.
 
     A collective that reduces or gathers inside each node first moves over a node's link what one of as many ranks as
-    there are nodes would; bus bandwidth is told for all ranks, so it can exceed the link. An all-to-all has nothing to
+    there are nodes would; bus bandwidth is that of all ranks, so it can exceed the link. An all-to-all has nothing to
     combine: all that a node's ranks send to others goes over its link.
     """
     if nodes < 2:  # noqa: PLR2004 - nothing goes over the wire
@@ -98,7 +98,7 @@ def fit(measured: Sequence[Size], ranks: int) -> Fit | None:
     """Return latency and bandwidth by least squares on the relative errors of the medians.
 
     None with fewer than three sizes, on one rank, or when time does not grow with size. Their intervals are
-    Student's with as many degrees of freedom as there are sizes beyond two; they tell how well the line fits the sizes.
+    Student's with as many degrees of freedom as there are sizes beyond two; they show how well the line fits the sizes.
     """
     if ranks < 2 or len(measured) < FEWEST_POINTS:  # noqa: PLR2004 - nobody to talk to
         return None

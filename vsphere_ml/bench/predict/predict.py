@@ -33,7 +33,7 @@ class LinkModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingModel:
-    """The training run; what is None is not known, and what follows from it is not told."""
+    """The training run; what is None is not known, and what follows from it is left out."""
 
     parameters: int
     gradients: str = "fp32"

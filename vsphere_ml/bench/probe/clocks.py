@@ -28,7 +28,7 @@ _CLOCK = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(?:\s|$)", re.ASCII)
 
 
 def by_node(logs: Sequence[RankLog]) -> dict[str, str]:
-    """Return each node's GPUs in words; nodes whose driver told nothing are left out."""
+    """Return each node's GPUs in words; nodes whose driver gave no answer are left out."""
     readings = {each.node: each.clocks for each in logs if each.clocks}
     return {node: _words(rows) for node, rows in readings.items()}
 
@@ -55,7 +55,7 @@ def _range(rows: Sequence[Mapping[str, str]], key: str) -> str:
 
 
 def _throttle_reasons(rows: Sequence[Mapping[str, str]]) -> str:
-    """Return the reasons that were active in any look; what this table does not know is told as a number."""
+    """Return the reasons that were active in any look; what this table does not know is given as a number."""
     active = 0
     for row in rows:
         bits = _bits(row)

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.transports import Transport
     from vsphere_ml.bench.probe.survey import Surveyed
 
-# Paravirtual adapters tell a rate of their own making, whatever the wire has; vmxnet3's is 10 Gbit/s.
+# Paravirtual adapters report a rate of their own making, whatever the wire has; vmxnet3's is 10 Gbit/s.
 MADE_UP = frozenset({"vmxnet3", "virtio_net", "e1000", "e1000e", "hv_netvsc", "xen_netfront"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineRate:
-    """Bits per second of one NIC, None where nobody can tell; and who told it, or why nobody can."""
+    """Bits per second of one NIC, None where unknown; and its source, or why it is unknown."""
 
     bits_per_s: float | None
     source: str
@@ -34,9 +34,9 @@ def line_rate(
     machines: Mapping[str, Machine],
     given_bits_per_s: float | None = None,
 ) -> LineRate:
-    """Return the rate of the nodes' slowest link: as a person gave it, as the guests tell it, or as vCenter does.
+    """Return the rate of the nodes' slowest link: as a person gave it, as the guests report it, or as vCenter does.
 
-    Of a paravirtual adapter vCenter tells the slowest uplink of its switch on the VM's host, of RDMA the NIC that the
+    Of a paravirtual adapter vCenter reports the slowest uplink of its switch on the VM's host, of RDMA the NIC that the
     VM has a function of.
     """
     if given_bits_per_s is not None:

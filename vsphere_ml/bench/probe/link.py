@@ -105,7 +105,7 @@ def parse_iperf3(text: str, sender: Peer, receiver: Peer) -> float:
                 statistics.median(_by_seconds(document) or [document["end"]["sum_received"]["bits_per_second"]])
             )
             if not 0 <= rate < math.inf:
-                raise ValueError(f"{rate} bits a second")  # noqa: TRY301 - told like every other broken answer
+                raise ValueError(f"{rate} bits a second")  # noqa: TRY301 - reported like every other broken answer
             return rate / 8
         why = str(document["error"])
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def missing_tool(transport: Transport, surveyed: Sequence[Surveyed]) -> str | None:
-    """Return in words what guests lack for this transport's tool; None when the links can be measured."""
+    """Return in words what is missing in guests for this transport's tool; None when the links can be measured."""
     answers = ((each.node, _missing_tool(transport, each)) for each in surveyed)
     of = {node: why for node, why in answers if why}
     return f"{', '.join(of)}: {next(iter(of.values()))}" if of else None
@@ -49,7 +49,7 @@ def _missing_gpu_support(each: Surveyed, tool: perftest.Perftest) -> str | None:
 
 
 def ends(node: Peer, each: Surveyed, transport: Transport, within: RunIn) -> tuple[End, ...]:
-    """Return a node as the end of a link by each of its ports; none where it lacks the tool."""
+    """Return a node as the end of a link by each of its ports; none where the tool is missing."""
     if each.perftest is None:
         return ()
     return tuple(
@@ -76,7 +76,7 @@ def not_measured(transport: Transport, why: str) -> Diagnostic:
 
 
 def no_tool(transport: Transport, why: str, node: str) -> NotPossible:
-    """Return the error for links that are to be measured where guests lack what it takes."""
+    """Return the error for links that are to be measured where guests do not have what it takes."""
     return NotPossible(
         f"the links cannot be measured by {transport.spec.link_tool}: {why}",
         code="bench.no-tool",

@@ -30,7 +30,7 @@ class Uplink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """A node's VM as it stands on its host. What nobody told is empty or None."""
+    """A node's VM as it is on its host. What is unknown is empty or None."""
 
     host: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -118,6 +118,6 @@ def _locality(host: Host | None, gpus: Collection[PciAddress], nics: Collection[
 
 
 def _numa_node(host: Host | None, addresses: Collection[PciAddress]) -> int | None:
-    """Return the NUMA node that all of these are attached to; None where they differ or nobody tells."""
+    """Return the NUMA node that all of these are attached to; None where they differ or it is unknown."""
     nodes = {host.numa_of(each) for each in addresses} if host else set()
     return next(iter(nodes)) if len(nodes) == 1 else None

@@ -114,7 +114,7 @@ def measure_at_once(shell: Shell, ends: Sequence[tuple[End, End]], run_id: str) 
 
 
 def parse_link_result(text: str, end: End, receiver: End) -> LinkResult:
-    """Return the link that the sending end's output tells of; errors as `measure`."""
+    """Return the link that the sending end printed; errors as `measure`."""
     try:
         (link,) = links.perftest(text.splitlines()).links
     except ConfigError as error:

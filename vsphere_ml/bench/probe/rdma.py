@@ -1,4 +1,4 @@
-"""Ports of RDMA devices as a guest's kernel tells them, and those among them that RoCE goes by.
+"""Ports of RDMA devices as a guest's kernel lists them, and those among them that RoCE goes by.
 
 The files are those of the kernel's Documentation/ABI/stable/sysfs-class-infiniband. Which GID of a port is RoCE v2 over
 IPv4 cannot be known by its index: 3 is only usual.

@@ -60,7 +60,7 @@ class Surveyed:
     versions: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, str] = field(default_factory=dict)  # interface by address
     mtu: Mapping[str, int] = field(default_factory=dict)
-    rates: Mapping[str, float] = field(default_factory=dict)  # bits per second, as each interface tells its own
+    rates: Mapping[str, float] = field(default_factory=dict)  # bits per second, by interface
     macs: Mapping[str, str] = field(default_factory=dict)  # by interface
     drivers: Mapping[str, str] = field(default_factory=dict)  # by interface; a virtual one has none
     mpirun: str = ""
@@ -75,8 +75,8 @@ class Surveyed:
     container: ContainerInfo | None = None  # None where none runs, or none was asked for
     peermem: bool = False
     dma_buf: bool = False  # the open kernel module, by which DMA-BUF goes
-    ats: bool | None = None  # as lspci tells of all NICs; None when it tells nothing
-    gpu_to_nic: str = ""  # of the worst placed GPU, as nvidia-smi topo tells: PIX, PXB, PHB, NODE, SYS
+    ats: bool | None = None  # of all NICs, by lspci; None when it shows nothing
+    gpu_to_nic: str = ""  # of the worst placed GPU, by nvidia-smi topo: PIX, PXB, PHB, NODE, SYS
     gpus: int = 0
     horovod_nccl: bool = False  # Horovod was built with NCCL, without which it reduces no GPU's memory
     home: str = ""
@@ -232,7 +232,7 @@ def _address(each: Surveyed, name: str) -> str:
 def runtime(seen: Sequence[Surveyed], tools: Tools, needs: Needs = Needs.HOROVOD) -> Runtime:
     """Return what the job runs with.
 
-    BenchError `bench.no-runtime`, `bench.no-container` or `bench.container` where a guest lacks it.
+    BenchError `bench.no-runtime`, `bench.no-container` or `bench.container` where a guest does not have it.
     """
     if tools.within is RunIn.CONTAINER:
         inside.check({each.node: each.container for each in seen}, tools)

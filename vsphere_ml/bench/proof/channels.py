@@ -4,7 +4,7 @@ NCCL's line is that of src/transport/net.cc, p2p.cc and shm.cc, read in every re
 `node-1:41:77 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA`. Up to 2.6 it begins with `Ring`; up
 to 2.4 the ranks of a network's line have no brackets; up to 2.3 the receiving end alone logs it, and no side. A network
 plugin puts its own name there: that of HPC-X, in NVIDIA's images, is IBext, IBext_v8 and so on, and speaks verbs as
-NCCL's own IB does. UCX and others may take RDMA or TCP, and NCCL's line does not tell which.
+NCCL's own IB does. UCX and others may take RDMA or TCP, and NCCL's line does not say which.
 
 A rank's number is that in its communicator, of which a job can have several. So a line counts for the host that logged
 it, and the other end's host is found by the communicators that NCCL logged, or by the line that the other end logged.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SEND, RECEIVE = "send", "receive"
 NET = "NET/"
-_GLUED = re.compile(r"/\d+$")  # a device's number, after which the digits that begin a host's name cannot be told
+_GLUED = re.compile(r"/\d+$")  # a device's number, after which the digits that begin a host's name cannot be recognised
 _HEAD = re.compile(
     r"(?:(?<![\w./-])|(?<=GDRDMA)|(?<=Shared)|(?<=/\d))(?P<host>[\w.-]{1,253}):(?P<pid>\d+):\d+ +"
     r"\[ *-?\d+\] +(?:\d+\.\d+ \S+ )?NCCL (?:INFO|TRACE|WARN)\b"
@@ -67,7 +67,7 @@ _ALTERNATIVES = (
 class _Said:
     """One line of NCCL's, and the process that logged it; a launcher may have put several into one line."""
 
-    host: str  # empty where the line does not tell
+    host: str  # empty where the line does not name it
     pid: str
     text: str
     cut: bool = False  # another process's line begins where this one would go on
@@ -207,7 +207,7 @@ def _key_of_end(seen: _Seen) -> tuple[str, ...]:
 
 
 def _find_other_hosts(seen: Sequence[_Seen]) -> dict[tuple[str, ...], str]:
-    """Return the other end's host of each line, as the other end's own line tells it, where only one can be it."""
+    """Return the other end's host of each line, by the other end's own line, where only one can be it."""
     hosts: dict[tuple[str, ...], set[str]] = defaultdict(set)
     receivers: dict[str, set[str]] = defaultdict(set)  # up to NCCL 2.3, where no sender logs
     for each in seen:

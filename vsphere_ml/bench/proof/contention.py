@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def contention(job: Job, logs: Sequence[RankLog], by_vcenter: Mapping[str, CpuTimes]) -> tuple[CpuContention, ...]:
-    """Return what is known of each node, in the order of nodes; nothing of those of which nobody told."""
+    """Return what is known of each node, in the order of nodes; those of which nothing is known are left out."""
     of_guests = {each.node: each.contention for each in logs if each.contention}
     return tuple(
         CpuContention(

@@ -1,4 +1,4 @@
-"""From what ranks told to the record of a launch, and what makes a launch worthless."""
+"""From the ranks' logs to the record of a launch, and what makes a launch worthless."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def _steps(asked: Configuration, logs: Sequence[RankLog]) -> Steps | None:
 
 
 def _by_rank(rows: Sequence[Sequence[float]], count: int) -> tuple[tuple[float, ...], ...]:
-    """Return the rows where every rank told so many values; nothing otherwise."""
+    """Return the rows where every rank has so many values; nothing otherwise."""
     return tuple(map(tuple, rows)) if all(len(row) == count for row in rows) else ()
 
 
@@ -274,7 +274,7 @@ def _sweep(logs: Sequence[RankLog]) -> tuple[SweepPoint, ...]:
 
 
 def _regime(logs: Sequence[RankLog]) -> RegimeResult | None:
-    """Return what the first rank told of the training; how far they were behind is the mean of all."""
+    """Return the first rank's result of the training; how far they were behind is the mean of all."""
     if not logs or not all(each.regime for each in logs):
         return None
     first = logs[0].regime

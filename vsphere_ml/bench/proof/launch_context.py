@@ -1,4 +1,4 @@
-"""One launch and what is known of the cluster around it, as far as a record holds it whatever the ranks tell."""
+"""One launch and what is known of the cluster around it, as far as a record holds it without the ranks' logs."""
 
 from __future__ import annotations
 
@@ -95,12 +95,12 @@ class LaunchContext:
 
     @property
     def hosts(self) -> Mapping[str, str]:
-        """Return the ESXi host of each node whose VM's host vCenter told."""
+        """Return the ESXi host of each node whose VM's host is known."""
         return {name: machine.host for name, machine in self.machines.items() if machine.host}
 
 
 def blank(context: LaunchContext) -> Run:
-    """Return the record of a launch of which no rank has told anything yet."""
+    """Return the record of a launch of which no rank has printed anything yet."""
     return Run(
         run_id=context.job.run_id,
         launch=context.launch,

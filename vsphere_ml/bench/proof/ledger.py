@@ -61,7 +61,7 @@ DIAGNOSES = {
 def is_ring(job: Job) -> bool:
     """Return whether this job's all-reduces are rings over TCP with a rank a node, whose bytes are known.
 
-    Gloo's default is a ring (gloo/allreduce.cc: UNSPECIFIED is RING); MPICH takes one where it is told to.
+    Gloo's default is a ring (gloo/allreduce.cc: UNSPECIFIED is RING); MPICH takes one where it is set to.
     """
     asked = job.configuration
     name, value = MPICH_RING

@@ -53,7 +53,7 @@ def judge(in_priority: int, counted: int, rdma: int) -> Marking:
 
 
 def diagnose(counts: Sequence[PriorityCount]) -> tuple[Diagnostic, ...]:
-    """Return that packets were not in the priority, by port; and once that nobody can tell."""
+    """Return that packets were not in the priority, by port; and once that it is unknown."""
     unmarked = tuple(
         Diagnostic(
             code=UNMARKED,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.probe.survey import Surveyed
 
 PATH = "path"
-# What NCCL itself logs of why it does not use RDMA or GPUDirect (src/transport/net_ib.cc, graph/paths.cc). 2.30 tells
+# What NCCL itself logs of why it does not use RDMA or GPUDirect (src/transport/net_ib.cc, graph/paths.cc). 2.30 logs
 # of each name by which it does not find the library: only that of the last, libibverbs.so.1, means that there is none.
 _ADMITTED = re.compile(
     r"(?P<why>NET/IB : No device found|Failed to open libibverbs\S*|Count not open libibverbs\.so\.1"
@@ -38,12 +38,12 @@ _NO_CHANNEL = "the log tells no channel between nodes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobNodes:
-    """The nodes of a job, and what tells which of them logged a channel's line."""
+    """The nodes of a job, and what shows which of them logged a channel's line."""
 
     count: int
     of_host: Mapping[str, str] = field(default_factory=dict)  # node by host name; empty where nobody lists them
     of_rank: Mapping[str, str] = field(default_factory=dict)  # node by rank, of the job's own communicator
-    link_layer: str = ""  # of the ports that NCCL was given, by what the guests' kernels tell
+    link_layer: str = ""  # of the ports that NCCL was given, by the guests' kernels
 
     @classmethod
     def of_ranks(cls, logs: Sequence[RankLog]) -> JobNodes:
@@ -51,7 +51,7 @@ class JobNodes:
         nodes = {each.node for each in logs}
         hosts = {_shorten(each.hostname): each.node for each in logs if each.hostname}
         by_rank = {str(each.rank): each.node for each in logs}
-        # Guests that have one name, such as clones of a template, are not told apart by it.
+        # Guests that have one name, such as clones of a template, are not distinguished by it.
         return cls(count=len(nodes), of_host=hosts if len(hosts) == len(nodes) else {}, of_rank=by_rank)
 
     @classmethod
@@ -62,7 +62,7 @@ class JobNodes:
         return cls(count=count, of_host=by_host, of_rank={str(rank): _shorten(host) for rank, host in hosts.items()})
 
     def logged(self, path: Path) -> str:
-        """Return the node that logged a channel's line; empty where nothing tells."""
+        """Return the node that logged a channel's line; empty where unknown."""
         if path.host:
             return self.of_host.get(path.host, "") if self.of_host else path.host
         return self.of_rank.get(path.receiver if _side(path) == RECEIVE else path.sender, "")
@@ -98,12 +98,12 @@ class JobNodes:
     def _shown(self, path: Path) -> Iterator[tuple[str, str]]:
         """Yield the ends of a channel that its line shows, and their nodes."""
         yield _side(path), self.logged(path)
-        if path.other_host and _is_unsided(path):  # no other line tells of the sending end
+        if path.other_host and _is_unsided(path):  # no other line names the sending end
             yield SEND, self.of_host.get(path.other_host, "") if self.of_host else path.other_host
 
 
 def of_sockets(job: Job, logs: Sequence[RankLog]) -> tuple[Path, ...]:
-    """Return the TCP connections that ranks held to other nodes, as each rank's kernel told.
+    """Return the TCP connections that ranks held to other nodes, by each rank's kernel.
 
     None where NCCL carries the collectives: its ranks hold MPI's sockets too.
     """
@@ -191,7 +191,7 @@ def _wrong_paths(asked: Transport, between: Sequence[Path]) -> list[Path]:
 
 
 def _may_be_gpudirect(asked: Transport, path: Path) -> bool:
-    """Return whether the line was cut where it would tell GPUDirect: ranks that write to one file cut each other's."""
+    """Return whether the line was cut where it would name GPUDirect: ranks that write to one file cut each other's."""
     return asked.spec.gpu_memory and path.carrier == IB and path.cut
 
 
@@ -244,7 +244,7 @@ def _shorten(hostname: str) -> str:
 
 
 def _nics(between: Sequence[Path]) -> str:
-    """Return the NICs that these channels used, and how many of them each; empty where the log does not tell."""
+    """Return the NICs that these channels used, and how many of them each; empty where the log does not say."""
     counted = Counter(each.nic for each in between if each.nic)
     return "".join([" on ", ", ".join(f"{nic} ({count})" for nic, count in sorted(counted.items()))] if counted else [])
 
@@ -283,7 +283,7 @@ def _elsewhere(job: Job, logs: Sequence[RankLog]) -> str:
 
 
 def _sent_bytes(log: RankLog) -> str:
-    """Return what the rank's guest sent meanwhile; ranks of one guest tell the same bytes."""
+    """Return what the rank's guest sent meanwhile; ranks of one guest count the same bytes."""
     name = str(log.interface.get("name", ""))
     return f"{amount(log.sent.get(name, 0))} sent by {name or 'no interface'}"
 

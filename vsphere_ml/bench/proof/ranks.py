@@ -76,7 +76,7 @@ def proofs(job: Job, logs: Sequence[RankLog]) -> tuple[Proof, ...]:
 
 
 def places(logs: Sequence[RankLog], machines: Mapping[str, Machine]) -> tuple[Place, ...]:
-    """Return where each rank ran; `machines` are what vCenter tells of the nodes' VMs."""
+    """Return where each rank ran; `machines` are the nodes' VMs as vCenter has them."""
     return tuple(
         Place(
             rank=each.rank,

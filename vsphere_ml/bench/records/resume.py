@@ -43,7 +43,7 @@ def check_conditions(recorded: Sequence[Run], here: Conditions) -> None:
     """Raise NotPossible `record.other-conditions` when complete launches were made otherwise than the next would be.
 
     Those that failed hold nothing back: mending what they failed of is why one goes on. What a record of an older vsml
-    does not tell is not held against it.
+    does not hold is not held against it.
     """
     for run in recorded:
         unlike = tuple(_find_environment_changes(run, here)) if run.outcome is Outcome.COMPLETE else ()
@@ -85,6 +85,6 @@ def _of_vm(node: str, run: Run, now: Mapping[str, str]) -> Iterator[str]:
 
 
 def _nodes(run: Run) -> tuple[str, ...]:
-    """Return the nodes that took part, as far as anybody told."""
+    """Return the nodes that took part, as far as known."""
     settings = run.cluster.vm_settings if run.cluster else {}
     return tuple(settings) or tuple(dict.fromkeys(place.node for place in run.placement))

@@ -106,7 +106,7 @@ class Canvas:
         self.parts.append(f'<rect class="{style}" {place} rx="2"/>')
 
     def dot(self, x: float, y: float, style: str, text: str, radius: float = 4) -> None:
-        """Draw a point that tells what it is when pointed at."""
+        """Draw a point with a tooltip."""
         self.parts.append(
             f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}"><title>{escape(text)}</title></circle>'
         )

@@ -1,4 +1,4 @@
-"""What a launch ran on, as rows of a report, and what of it nobody told."""
+"""What a launch ran on, as rows of a report, and what of it is unknown."""
 
 from __future__ import annotations
 

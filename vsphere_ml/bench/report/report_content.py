@@ -204,7 +204,7 @@ def _place(each: Place) -> tuple[str, ...]:
 
 
 def _paths(seen: Study) -> Iterator[tuple[str, ...]]:
-    """Yield each kind of way that the runs' own logs or their kernels tell, with one line of theirs."""
+    """Yield each kind of way by the runs' own logs or their kernels, with one line of theirs."""
     went: dict[tuple[str, str], list[str]] = {}
     for run in seen.runs:
         for path in run.paths:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FEWEST, MOST = 5, 30  # batches (Schmeiser 1982: more than 30 gain nothing)
 LENGTH = 2.0  # a batch lasts so many correlation times
 INDEPENDENT = 16.0  # correlation times in a series whose correlation is known well enough to stop measuring by it
-_HIGHEST = 0.98  # correlation of neighbours; nearer to 1 no finite series tells a mean
+_HIGHEST = 0.98  # correlation of neighbours; nearer to 1 no finite series gives a mean
 WITHIN = "steps of one launch"
 
 
@@ -51,7 +51,7 @@ def correlation(values: Sequence[float]) -> float:
 
 
 def correlation_time(phi: float) -> float:
-    """Return how many steps tell as much of the mean as one independent step would."""
+    """Return how many steps say as much of the mean as one independent step would."""
     return (1 + phi) / (1 - phi)
 
 

@@ -98,7 +98,7 @@ def _welch(parts: Sequence[float], freedoms: Sequence[int]) -> int:
 def launches_for(first: LaunchFigures, second: LaunchFigures, half: float) -> int | None:
     """Return how many launches `second` takes until `ratio` is known to ± `half`, a difference of logarithms.
 
-    They are taken to spread as they do now, and somewhat more, since few launches tell their spread badly. None where
+    They are taken to spread as they do now, and somewhat more, since few launches show their spread badly. None where
     no number up to MOST_LAUNCHES does, or where `first` is a single one.
     """
     spreads = [first.spread, second.spread if len(second) > 1 else first.spread]

@@ -25,7 +25,7 @@ class Summary:
     cv: float  # standard deviation as a share of the mean
     lag1: float  # correlation of neighbours
     count: int
-    effective: float  # as many independent values would tell as much about the mean, were the series AR(1)
+    effective: float  # as many independent values would say as much about the mean, were the series AR(1)
 
 
 def summary(times: Sequence[float]) -> Summary:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.stats.ratio import LaunchFigures
 
 LEAST = 0.01  # a difference below this is not called one, however sure it is
-EQUIVALENCE = 0.05  # what is surely less than this is told as equivalence: the gate's tolerance
-RESOLUTION = 0.05  # an interval wider than this to either side tells nothing
+EQUIVALENCE = 0.05  # what is surely less than this counts as equivalence: the gate's tolerance
+RESOLUTION = 0.05  # an interval wider than this to either side says nothing
 NO_SPREAD = "one launch on a side, or figures that are equal to the last digit: nobody saw by how much launches differ"
 TOO_WIDE = "the interval is too wide; more launches narrow it: --repeats, --results the same record"
 

@@ -33,7 +33,7 @@ def detect(times: Sequence[float], *, least: int = LEAST) -> WarmUp:
     the middle does not look like a warm-up's end; the first batch after the cut goes too, since its median hides up to
     two steps of warm-up.
     When the best cut is the last one that was tried, the series had not settled; with fewer than nine steps nobody
-    can tell, and it is held not to have.
+    can show, and it is held not to have.
     """
     least = min(least, max(0, len(times) - 1))
     rest = times[least:]

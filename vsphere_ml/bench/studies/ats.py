@@ -18,7 +18,7 @@ OFF, ON = "off", "on"
 
 
 def find_level(_spec: ClusterSpec, surveyed: Sequence[Surveyed]) -> str:
-    """Return whether ATS is on in every guest; empty where a guest's lspci tells of no NIC with the capability."""
+    """Return whether ATS is on in every guest; empty where a guest's lspci shows no NIC with the capability."""
     seen = [each.ats for each in surveyed]
     if False in seen:
         return OFF

@@ -1,6 +1,6 @@
 """vGPU and DirectPath passthrough, each with and without GPUDirect RDMA.
 
-F. Denneman's Multi-GPU part of *vSphere ML Accelerator Spectrum Deep Dive* tells of VMware's HPC team comparing both
+F. Denneman's Multi-GPU part of *vSphere ML Accelerator Spectrum Deep Dive* has VMware's HPC team compare both
 data paths with GPUs by passthrough, and that GPUDirect RDMA works with vGPUs too since 7.0 U2.
 """
 

@@ -26,7 +26,7 @@ class CellState(StrEnum):
     """What became of a cell."""
 
     MEASURED = "measured"
-    REFUSED = "refused"  # the nodes lack what it takes
+    REFUSED = "refused"  # something is missing on the nodes
     FAILED = "failed"  # launched, and not complete
     PENDING = "pending"  # nothing is recorded of it
 

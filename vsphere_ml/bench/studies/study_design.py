@@ -40,8 +40,8 @@ class Factor:
     option: str
     title: str
     levels: tuple[str, ...]  # the first is what the others are compared with
-    find_level: Callable[[ClusterSpec, Sequence[Surveyed]], str]  # empty where nobody can tell
-    unknown: tuple[str, str]  # why nobody can tell, and a hint
+    find_level: Callable[[ClusterSpec, Sequence[Surveyed]], str]  # empty where unknown
+    unknown: tuple[str, str]  # why it is unknown, and a hint
     change: Mapping[str, str]  # by level, what brings the nodes to it; {file} is the cluster file
 
     @property
@@ -54,7 +54,7 @@ class Factor:
         )
 
     def level(self, spec: ClusterSpec, surveyed: Sequence[Surveyed]) -> str:
-        """Return the level that the nodes are at; NotPossible `bench.no-condition` where nobody can tell."""
+        """Return the level that the nodes are at; NotPossible `bench.no-condition` where it is unknown."""
         found = self.find_level(spec, surveyed)
         if not found:
             why, hint = self.unknown

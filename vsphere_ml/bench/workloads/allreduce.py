@@ -1,4 +1,4 @@
-"""Sweeps message sizes with Horovod's all-reduce, and tells every repeat's time.
+"""Sweeps message sizes with Horovod's all-reduce, and prints every repeat's time.
 
 Runs in guests and imports nothing of vsml. Every rank adds JSON lines to the file named by VSML_BENCH_FILE, or prints
 them. Of each exchange the first value is checked, of one more all values; ranks start a repeat together, after a tiny

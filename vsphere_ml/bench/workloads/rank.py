@@ -1,4 +1,4 @@
-"""One rank of a job: tells where it runs, starts the program it was given, and tells what that talked to.
+"""One rank of a job: prints where it runs, starts the program it was given, and prints what that talked to.
 
 Runs in guests with the interpreter there (Python 3.9 and newer) and imports nothing but the standard library. Its
 reports are lines of JSON in FOLDER/rank-N.jsonl; the program finds that file's name in VSML_BENCH_FILE and may add to
@@ -192,7 +192,7 @@ def query_driver(fields: dict[str, str]) -> list[dict[str, str]]:
 def watch_program(program: subprocess.Popen[bytes], file: Path | None) -> dict[tuple[str, str], int]:
     """Wait for the program's end; return the most sockets it had at a time between each two addresses.
 
-    With `file`, the clocks of the node's GPUs are told there now and then.
+    With `file`, the clocks of the node's GPUs are written there now and then.
     """
     most: dict[tuple[str, str], int] = {}
     due = time.monotonic() + CLOCKS_S / 2 if file else float("inf")

@@ -84,7 +84,7 @@ def describe(np: Any, given: argparse.Namespace, exchange: Any, model: Perceptro
 
 
 def fit(given: argparse.Namespace, exchange: Any, samples: Samples, model: Perceptron, emit: Any) -> int:
-    """Train, and tell each step's period and its parts; return how many steps there were."""
+    """Train, and print each step's period and its parts; return how many steps there were."""
     steps: int = max(1, given.samples // (given.batch * exchange.workers))
     began = since = time.perf_counter()
     for number in range(steps):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LAB = "selftest"
 SLOWER = 4  # times, the slowed node's links
 SWEPT = (2, 3, 4)  # numbers of nodes
-# The bound is a ring's, and MPICH of its own does not take one on three nodes. Told to, and initialized for several
+# The bound is a ring's, and MPICH of its own does not take one on three nodes. Set to it, and initialized for several
 # threads, MPICH 5.0.2 never leaves the start of Horovod 0.28.1, whose own thread is the only one to call it here.
 RING = {"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "ring", "HOROVOD_MPI_THREADS_DISABLE": "1"}
 

@@ -103,7 +103,7 @@ def _template(spec: ClusterSpec, terminal: Terminal) -> tuple[Diagnostic, ...]:
 def _boot_template(
     spec: ClusterSpec, terminal: Terminal, known: tuple[Diagnostic, ...], *, wait_s: float, yes: bool
 ) -> tuple[Diagnostic, ...]:
-    """Return the facts with what one boot of a clone tells; its plan is shown and agreed to before."""
+    """Return the facts with what one boot of a clone shows; its plan is shown and agreed to before."""
     from vsphere_ml.cli import consent
     from vsphere_ml.cli.views.cluster import proposal
     from vsphere_ml.cli.views.progress.apply_progress import following_both

@@ -1,4 +1,4 @@
-"""`vsml status`: what stands, and what drifted."""
+"""`vsml status`: what exists, and what drifted."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def forget(spec: ClusterSpec, changes: Iterable[Change]) -> None:
 def for_guests(
     spec: ClusterSpec, notify: GuestListener, clock: SystemClock, *, wait_s: float = 0.0, skip: bool = False
 ) -> GuestConfig:
-    """Return what the cluster's guests get, with every mistake in it told before anything is looked at."""
+    """Return what the cluster's guests get, with every mistake in it reported before anything is looked at."""
     from vsphere_ml.flows.cluster.proposal import GuestConfig
     from vsphere_ml.flows.guests.guests import GuestPhase
 
@@ -142,7 +142,7 @@ def _left_alone(spec: ClusterSpec) -> str:
 
 
 def first_boots(spec: ClusterSpec) -> Mapping[str, FirstBoot]:
-    """Return what new guests are told at their first boot, by node; nothing where the template has all of it."""
+    """Return new guests' first-boot data, by node; nothing where the template has all of it."""
     if spec.guest.first_boot is FirstBootBy.NONE:
         return {}
     from vsphere_ml.guest import firstboot

@@ -76,7 +76,7 @@ def connect_site(
 
 
 def names_of(server: str) -> frozenset[str]:
-    """Return the names and addresses of a vCenter at `host:port`, by which its own VM is told."""
+    """Return the names and addresses of a vCenter at `host:port`, by which its own VM is recognised."""
     host = server.rpartition(":")[0].strip("[]")
     try:
         found = socket.getaddrinfo(host, None)

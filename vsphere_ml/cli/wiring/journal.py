@@ -118,7 +118,7 @@ def _separator(descriptor: int) -> bytes:
 
 
 def change_entry(change: Change | HostChange) -> dict[str, Any]:
-    """Return a change as the journal has it: its object, what differs, and every field but what guests are told."""
+    """Return a change as the journal has it: its object, what differs, and every field but guests' first-boot data."""
     if isinstance(change, HostChange):
         return _host_change_entry(change)
     stages: Any = stages_of(Plan(stages=(Stage(title="", changes=(change,)),)))

@@ -108,7 +108,7 @@ def _say_if_lab(session: Session, terminal: Terminal) -> None:
 
 @contextmanager
 def session(to: SignIn, settings: GlobalOptions, recorder: MessageLog | None = None) -> Iterator[Session]:
-    """Yield a session only, for who wants to know whether there is one, or what it hears."""
+    """Yield a session only, for who wants to know whether there is one, or what it answers."""
     signed_in = _sign_in(to, settings, recorder)
     try:
         yield signed_in

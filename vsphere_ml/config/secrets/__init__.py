@@ -1,4 +1,4 @@
 """How secrets come in: file, environment, keyring or prompt.
 
-None is ever printed, and where each came from can be told.
+None is ever printed, and where each came from is known.
 """

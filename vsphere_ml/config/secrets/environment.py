@@ -135,7 +135,7 @@ def _user_of(url: _EnvironmentValue | None) -> tuple[_EnvironmentValue | None, t
     try:
         parts = _split(url.value)
     except ValueError:
-        return None, None  # told where the server is read
+        return None, None  # reported where the server is read
     user = _EnvironmentValue(unquote(parts.username), url.variable) if parts.username else None
     password = (Secret(unquote(parts.password)), url.variable) if parts.password else None
     return user, password

@@ -23,7 +23,7 @@ def source_of(table: schema.Password | None, base: Path) -> SecretSource:
 
 
 def one_source(table: schema.Password | None, at: KeyPath, mistakes: Mistakes) -> None:
-    """Tell a table that names several sources, or none."""
+    """Report a table that names several sources, or none."""
     methods = sorted(table.model_fields_set) if table else ["env"]
     if len(methods) > 1:
         mistakes.add(at, f"has several sources: {', '.join(f'`{option}`' for option in methods)}; leave one")

@@ -21,7 +21,7 @@ _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@\\$-]*")
 
 
 def check_guests(table: schema.GuestTable, nodes: list[str], mistakes: Mistakes) -> None:
-    """Tell fingerprints of no node, keys that exclude each other, and secrets with several sources or none."""
+    """Report fingerprints of no node, keys that exclude each other, and secrets with several sources or none."""
     if table.key is not None and table.key_file is not None:
         mistakes.add(("guest", "key"), "contradicts `key_file`; leave one of them out")
     if table.first_boot is not FirstBootBy.CUSTOMIZATION:
@@ -40,7 +40,7 @@ def check_guests(table: schema.GuestTable, nodes: list[str], mistakes: Mistakes)
 
 
 def check_users(table: schema.GuestTable | schema.HostsTable, name: str, mistakes: Mistakes) -> None:
-    """Tell users of a table and of its jump host that cannot be meant: some would be options of ssh."""
+    """Report users of a table and of its jump host that cannot be meant: some would be options of ssh."""
     for at, user in (((name, "user"), table.user), ((name, "jump", "user"), table.jump and table.jump.user)):
         if user and not _USER.fullmatch(user):
             mistakes.add(at, "is not the name of a user; write it as `id -un` prints it there")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_hosts(table: schema.HostsTable | None, mistakes: Mistakes) -> None:
-    """Tell a password with several sources or none, and one beside a key."""
+    """Report a password with several sources or none, and one beside a key."""
     if table is None:
         return
     check_users(table, "hosts", mistakes)
@@ -27,7 +27,7 @@ def check_hosts(table: schema.HostsTable | None, mistakes: Mistakes) -> None:
 
 
 def check_host_config(ready: HostConfigSpec, mistakes: Mistakes) -> None:
-    """Tell a number of virtual functions where nothing may be done about them."""
+    """Report a number of virtual functions where nothing may be done about them."""
     if ready.virtual_functions is not None and HostConfigKind.SRIOV not in ready.kinds:
         text = "asks for nothing, since `sriov` is not among host_config.kinds"
         mistakes.add(("host_config", "virtual_functions"), text, 'kinds = ["sriov"]')

@@ -16,7 +16,7 @@ _TOO_MANY_LETTERS = 300  # of a message
 
 
 def expand_names(written: list[str], count: int | None, path: KeyPath, mistakes: Mistakes) -> list[str]:
-    """Return the names a block stands for; none when what is written makes no sense, which is told."""
+    """Return the names a block stands for; none when what is written makes no sense, which is reported."""
     try:
         return _expand_ranges(written) if count is None else _count_names(written, count)
     except ValueError as error:

@@ -20,7 +20,7 @@ _GUESTS_MTU = "roce_mtu"  # the setting of the playbook `roce`
 def check_roce(
     table: schema.Roce | None, guest: schema.GuestTable | None, ready: HostConfigSpec, mistakes: Mistakes
 ) -> None:
-    """Tell a switch's MTU that is less than what the guests are told to have, and settings that nobody names."""
+    """Report a switch's MTU that is less than that of the guests, and settings that nobody names."""
     if HostConfigKind.ROCE in ready.kinds and not fabric(table, guest).of_hosts:
         mistakes.add(("host_config", "kinds"), "`roce` asks for nothing, since [roce] sets nothing of hosts", _EXAMPLE)
     theirs = _of_guests(guest)
@@ -45,6 +45,6 @@ def fabric(table: schema.Roce | None, guest: schema.GuestTable | None) -> RoceSp
 
 
 def _of_guests(guest: schema.GuestTable | None) -> int | None:
-    """Return the MTU that the guests are told; a text that is none, or too large, is the playbook's to refuse."""
+    """Return the MTU of the guests; a text that is none, or too large, is the playbook's to refuse."""
     text = (guest.settings or {}).get(_GUESTS_MTU, "") if guest is not None else ""
     return int(text) if re.fullmatch(r"[0-9]{1,4}", text) and int(text) in MTUS else None

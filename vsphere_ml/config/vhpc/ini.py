@@ -38,7 +38,7 @@ class Sections:
     problems: list[Diagnostic] = field(default_factory=list)
 
     def refuse(self, line: int | None, key: str, message: str, hint: str = "") -> None:
-        """Keep a mistake of the file; it is told with the others. ConfigError when there are too many to be of use."""
+        """Keep a mistake of the file, reported with the others. ConfigError when there are too many to be of use."""
         self.problems.append(mistake(self.file, line, message, key=clip(key), hint=hint))
         if len(self.problems) >= MOST:
             raise invalid_file(self.file, self.problems, f"the first {MOST:,} mistakes")
@@ -59,7 +59,7 @@ def sections(text: str, file: str) -> Sections:
             here, last = _open_section(read, header[1], number), None
         elif here is None:
             read.refuse(number, "", "is before the first [SECTION]")
-            here = {}  # told once; what follows up to a section is not read
+            here = {}  # reported once; what follows up to a section is not read
         else:
             last = _add_item(read, here, bare, number)
     for item in (each for items in read.items.values() for each in items.values()):

@@ -31,7 +31,7 @@ def is_model(printed: str, model: str) -> bool:
 def suggest_model(model: str) -> str | None:
     """Return which adapters a misspelt model probably means, in words; None for one that may well exist.
 
-    What vsml does not know may be newer than vsml, or of another vendor, so only what looks like a slip is told.
+    What vsml does not know may be newer than vsml, or of another vendor, so only what looks like a slip is reported.
     """
     words = _words(model)
     if (

@@ -14,7 +14,7 @@ from vsphere_ml.core.catalog.versions import numbers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _AtsRelease:
-    """What is known of `atsSupport` from one release on. None: the lists do not tell."""
+    """What is known of `atsSupport` from one release on. None: the lists do not say."""
 
     since: tuple[int, ...]
     build: int = 0  # from this build of `since` on

@@ -22,9 +22,9 @@ SAME_SIZE, MIXED_SIZE, MIG = "sameSize", "mixedSize", "multiInstanceGpu"
 def left(
     wanted: ProfileName, profiles: tuple[ProfileName, ...], mode: str | None, offered: tuple[VgpuProfile, ...] = ()
 ) -> int:
-    """Return how many more vGPUs of a profile a GPU holds beside these, in the mode vCenter tells (None: it does not).
+    """Return how many more vGPUs of a profile a GPU holds beside these, in vCenter's mode (None: unknown).
 
-    `offered` are the profiles of its host, by which those are told that are not in NVIDIA's tables.
+    `offered` are the profiles of its host, which name those that are not in NVIDIA's tables.
     MIG-backed and time-sliced vGPUs never share a GPU. Time-sliced ones are of one size, except in mixed-size mode
     (vSphere 8.0 U3); MIG instances must find memory slices that are free where they may begin.
     """

@@ -39,5 +39,5 @@ def several_shares(esxi_version: str) -> bool:
 
 
 def most_vgpus(esxi_version: str) -> int:
-    """Return how many vGPUs one VM may have on this ESXi, where it does not tell itself."""
+    """Return how many vGPUs one VM may have on this ESXi, where it does not say so itself."""
     return _VGPUS_FROM_8 if numbers(esxi_version) >= (8,) else VGPUS_PER_VM

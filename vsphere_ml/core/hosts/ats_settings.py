@@ -51,7 +51,7 @@ def list_settings(
     named: Iterable[str] = (),
     records: Mapping[HostRef, Record] | None = None,
 ) -> tuple[HostSettings, ...]:
-    """Return what is wanted of the hosts where nodes sit or stand, or of those that are named; by name.
+    """Return what is wanted of the hosts where nodes are or will be, or of those that are named; by name.
 
     With `records`, those that this cluster has written down are among them, each with all that was changed there.
     ConfigError `usage` when a name is of no host.
@@ -131,7 +131,7 @@ def _of_vms(host: Host, vms: Sequence[Vm]) -> HostSettings:
     devices = [device for vm in vms if vm.settings for device in vm.settings.devices]
     cards = [each for each in devices if isinstance(each, EthernetCard)]
     functions = [each.physical_function for each in cards]
-    # The port of a device group's function is not always told.
+    # The port of a device group's function is not always known.
     grouped = any(each.group is not None and each.physical_function is None for each in cards)
     holders = {
         device.address: vm.name
@@ -160,7 +160,7 @@ def _of_vms(host: Host, vms: Sequence[Vm]) -> HostSettings:
 def _of_nobody(spec: ClusterSpec, host: Host) -> HostSettings:
     """Return the settings for a host without placements: a function for each of as many nodes as it has GPUs.
 
-    Passthrough is left alone, since nobody can tell which port the host itself needs.
+    Passthrough is left alone, since it is unknown which port the host itself needs.
     """
     by_function = any(node.nic.is_function and not node.nic.kind.spec.only_physical for node in spec.nodes)
     count = max(1, len(host.gpus)) if by_function else 0

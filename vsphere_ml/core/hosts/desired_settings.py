@@ -1,7 +1,7 @@
 """What the nodes' placements want of their hosts, held against what is seen there.
 
-A kind of setting is a function of `Asked` to facts, and a row in `KINDS`. How a fact is written is its `Part`'s arm in
-`ats_plan`; docs/explanation/hosts.md tells how a kind is added.
+A kind of setting is a function of `DesiredSettings` to facts, and a row in `KINDS`. How a fact is written is
+its `SettingKind`'s arm in `host_plan`; docs/explanation/hosts.md says how a kind is added.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NO_DRIVER = "the host has no such driver"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShellSeen:
-    """What a host's shell told; `why` is why it could not be asked."""
+    """What a host's shell answered; `why` is why it could not be asked."""
 
     mig: Mapping[PciAddress, MigSeen]
     why: str = ""
@@ -72,7 +72,7 @@ def placements_by_host(placement: Placement) -> dict[str, tuple[NodePlacement, .
 
 
 def wants_mig(placements: tuple[NodePlacement, ...], host: Host) -> tuple[PciAddress, ...]:
-    """Return the GPUs that must be in MIG mode for these placements, and are not as far as vCenter tells."""
+    """Return the GPUs that must be in MIG mode for these placements, and are not as far as vCenter knows."""
     sliced = [
         placement
         for placement in placements
@@ -87,7 +87,7 @@ def wants_mig(placements: tuple[NodePlacement, ...], host: Host) -> tuple[PciAdd
         for gpu in wanted
         if gpu in there
         and there[gpu].vgpu_mode != MIG
-        and not (there[gpu].vgpu_mode is None and gpu in needless)  # before API 8.0.3.0 only the profiles tell
+        and not (there[gpu].vgpu_mode is None and gpu in needless)  # before API 8.0.3.0 only the profiles show it
     )
 
 
@@ -202,7 +202,7 @@ def _is_connected(want: object) -> bool:
 
 
 def _running_options(asked: DesiredSettings, module: str, configured: str) -> str | None:
-    """Return what a driver runs with, which no API tells: what is configured, unless a run of ours was cut there.
+    """Return what a driver runs with, which is in no API: what is configured, unless a run of ours was cut there.
 
     Such a run has configured it and not rebooted yet. What others configure without a reboot cannot be seen.
     """

@@ -127,7 +127,7 @@ def plan(case: HostPlanInput) -> HostPlan:
 
 
 def _needs_no_reboot(case: HostPlanInput) -> bool:
-    """Return whether all that lacks takes effect as soon as it is written, on a host that no run has emptied."""
+    """Return whether all that is missing takes effect as soon as it is written, on a host that no run has emptied."""
     begun = case.record is not None and case.record.maintenance
     open_facts = (fact for fact in case.facts.facts if not (fact.is_configured or fact.read_only) or fact.is_pending)
     return not begun and all(fact.at_once for fact in open_facts)
@@ -241,7 +241,7 @@ def _steps(
 
 
 def _record(case: HostPlanInput, *, maintenance: bool) -> Record:
-    """Return what is written down before the first change: the values that are about to go, and where we stand."""
+    """Return what is written down before the first change: the values that are about to go, and how far the run is."""
     going = {
         fact.key: fact.configured
         for fact in case.facts.facts

@@ -77,10 +77,10 @@ class _MissingPrerequisite:
 def missing_prerequisites(
     spec: ClusterSpec, inventory: Inventory, *, new: bool = False
 ) -> tuple[_MissingPrerequisite, ...]:
-    """Return what hosts lack that offer nothing to some node as they are, and would with other settings.
+    """Return what is missing on hosts that offer nothing to some node as they are, and would with other settings.
 
-    With `new`, of nodes that do not stand yet: the others need no further host.
-    Raises what `resolve` and `standing` raise.
+    With `new`, of nodes that do not exist yet: the others need no further host.
+    Raises what `resolve` and `existing_placement` raise.
     """
     resolved = resolve(spec, inventory)
     ours = find_existing_nodes(spec, inventory, resolved.folder)
@@ -118,7 +118,7 @@ def with_commands(refusal: NotPossible, prerequisites: tuple[_MissingPrerequisit
 
 
 def _may_need_setup(host: Host, asked: NodeRequirements) -> bool:
-    """Return whether it is worth working out what a host would offer: most lack nothing, and sites are large."""
+    """Return whether it is worth working out what a host would offer: most have all, and sites are large."""
     if not isinstance(asked.gpu, ProfileName):
         gpus = any(not gpu.active for gpu in host.passthrough_gpus)
     else:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def driver_findings(asked: RoceSpec, hosts: Iterable[Host]) -> Iterator[Diagnostic]:
-    """Yield the hosts whose drivers lack something of what is asked for, or do not tell; none when nothing is."""
+    """Yield the hosts whose drivers do not have all that is asked for, or are unknown; none when nothing is."""
     wanted = roce.wanted_parameters(asked)
     for host in hosts if wanted else ():
         if host.module_options is None:

@@ -1,4 +1,4 @@
-"""Which GPUs and which NIC of a host a running VM has, as the host tells it."""
+"""Which GPUs and which NIC of a host a running VM has, as the host reports it."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class LockdownMode(OpenEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lockdown:
-    """Who may enter a host beside vCenter. `exceptions` is None where the host does not tell its exception users."""
+    """Who may enter a host beside vCenter. `exceptions` is None where the host does not name its exception users."""
 
     mode: LockdownMode
     exceptions: tuple[str, ...] | None = ()
@@ -98,7 +98,7 @@ class Tie(OpenEnum):
     """What keeps a running VM from being migrated."""
 
     NONE = ""
-    VGPU = "vGPU"  # by DRS only when it is told to
+    VGPU = "vGPU"  # by DRS only when it is configured to
     FUNCTION = "PCI function"  # passthrough, SR-IOV, or a device group's
 
 
@@ -137,7 +137,7 @@ class VmOnHost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EsxiHostState:
-    """One ESXi host as vCenter tells of it now. While it does not answer, its settings are what was known last."""
+    """One ESXi host as vCenter has it now. While it does not answer, its settings are what was known last."""
 
     ref: HostRef
     name: str
@@ -152,9 +152,9 @@ class EsxiHostState:
     functions: Mapping[PciAddress, FunctionSeen]
     vms: tuple[VmOnHost, ...]  # in the order of names
     rebinds: bool = False  # takes passthrough without a reboot (deviceRebindWithoutRebootSupported)
-    drivers: Mapping[str, str] | None = None  # options of the NICs' drivers at the next boot; None: not told
+    drivers: Mapping[str, str] | None = None  # options of the NICs' drivers at the next boot; None: unknown
     pvrdma: Pvrdma | None = None
-    ssh_running: bool | None = None  # the service TSM-SSH; None when the host does not tell
+    ssh_running: bool | None = None  # the service TSM-SSH; None when unknown
     lockdown: Lockdown = NO_LOCKDOWN
     desired: DesiredState = field(default_factory=DesiredState)
     record: str = ""  # what an earlier run wrote down on the host

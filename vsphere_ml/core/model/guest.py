@@ -59,8 +59,8 @@ class GuestFacts:
     linked: bool = False  # its GPUs are joined by NVLink
     nic: NicKind = NicKind.SRIOV  # of its fast NICs
     vgpu_manager: str | None = None  # the host driver's version, when the host's VIBs could be read
-    roce_mac: str | None = None  # of the fast NIC, when vCenter tells it
-    more_roce_macs: tuple[str | None, ...] = ()  # of its other fast NICs, None for those that vCenter does not tell
+    roce_mac: str | None = None  # of the fast NIC, when vCenter knows it
+    more_roce_macs: tuple[str | None, ...] = ()  # of its other fast NICs, None for those that vCenter does not know
     roce_number: int = 1  # which of its fast NICs `roce_mac` and its own `roce_address` are of
     nccl_topology: str = ""  # where its GPUs and NIC sit on its host, for NCCL, with labels for bus ids; "" if not read
     lab: bool = False  # the guest stands in for hardware
@@ -134,11 +134,11 @@ class Step(Protocol):
         ...
 
     def drift(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
-        """Return in words what the guest lacks, or None. Pure: all it knows is the answers to its probes."""
+        """Return in words what is missing in the guest, or None. Pure: all it knows is the answers to its probes."""
         ...
 
     def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
-        """Provide what lacks. Believed only after its probes were asked again and nothing lacks."""
+        """Provide what is missing. Believed only after its probes were asked again and nothing is missing."""
         ...
 
 

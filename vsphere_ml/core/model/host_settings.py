@@ -60,7 +60,7 @@ class SettingState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSetting:
-    """One setting of a host as it was seen. None is what nobody could tell; `why` then says so."""
+    """One setting of a host as it was seen. None is unknown; `why` then says so."""
 
     part: SettingKind
     name: str  # as the tool that shows it calls it: atsSupport, ATS_ENABLED, …

@@ -104,7 +104,7 @@ class NicPort:
     passthrough: bool  # enabled for fixed DirectPath, and active
     sriov_enabled: bool
     vfs: int  # virtual functions that exist now
-    bits_per_s: float | None = None  # of the link; None while it is down, or the host does not tell
+    bits_per_s: float | None = None  # of the link; None while it is down, or unknown
     most_vfs: int = 0  # that it could hand out; 0 when it has no SR-IOV, or does not say
     switch: str = ""  # the virtual switch whose uplink it is
     system_id: str = ""  # from QueryConfigTarget; a fixed DirectPath backing needs it
@@ -132,7 +132,7 @@ class ComponentKind(OpenEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupComponent:
-    """One device of a vendor device group. `profile` for a vGPU; vendor and device ids for the rest, when told."""
+    """One device of a vendor device group. `profile` for a vGPU; vendor and device ids for the rest, when known."""
 
     kind: ComponentKind
     device_name: str
@@ -200,11 +200,11 @@ class Host:
     profiles: tuple[VgpuProfile, ...] = ()
     groups: tuple[DeviceGroup, ...] = ()
     vgpu_manager: str | None = None  # version; "" for none installed; only read where no profile is offered
-    most_vgpus: int | None = None  # of one VM; None where it was not asked for or not told
+    most_vgpus: int | None = None  # of one VM; None where it was not asked for or is unknown
     assignment_policy: str | None = None  # of vGPUs to GPUs: performance, consolidation
     rebinds: bool = False  # takes passthrough without a reboot
     pvrdma: Pvrdma | None = None  # only read when it is asked for
-    # What the NICs' drivers are loaded with at the next boot, by module; None where it was not asked for or not told.
+    # What the NICs' drivers are loaded with at the next boot, by module; None where it was not asked for or is unknown.
     module_options: tuple[tuple[str, str], ...] | None = None
     datastores: frozenset[DatastoreRef] = frozenset()
     networks: frozenset[NetworkRef] = frozenset()
@@ -297,8 +297,8 @@ class VmSettings:
     devices: tuple[VmDevice, ...]
     groups: tuple[GroupInstance, ...]
     annotation: str = ""
-    datastore: DatastoreRef | None = None  # of the first disk; None where nobody tells
-    cores_per_socket: int | None = None  # None where nobody tells
+    datastore: DatastoreRef | None = None  # of the first disk; None where unknown
+    cores_per_socket: int | None = None  # None where unknown
     limited: bool = False  # memory or CPU have an upper limit of their own
     tools_version: int = 0  # of VMware Tools that have run in the guest; 0 where none have
     guest_id: str = ""  # what vCenter has the guest's system for, such as ubuntu64Guest; empty when it does not say
@@ -392,9 +392,9 @@ class Network:
     switch: str | None = None
     switch_ref: SwitchRef | None = None
     mtu: int | None = None
-    vlan: int | None = None  # 0 is untagged; None for a trunk, and where nobody tells
+    vlan: int | None = None  # 0 is untagged; None for a trunk, and where unknown
     ports: int | None = None  # that it can have; None where it makes as many as are needed
-    free_ports: int | None = None  # of those; None where it was not asked for or not told
+    free_ports: int | None = None  # of those; None where it was not asked for or is unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -404,7 +404,7 @@ class Switch:
     ref: SwitchRef
     name: str
     mtu: int | None
-    max_mtu: int | None = None  # the most that it takes; None where vCenter does not tell, as before 7.0 U2
+    max_mtu: int | None = None  # the most that it takes; None where vCenter does not say, as before 7.0 U2
     uplinks: Mapping[HostRef, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -486,7 +486,7 @@ class Inventory:
     folders: tuple[Folder, ...]
     switches: tuple[Switch, ...] = ()
     tasks: tuple[RunningTask, ...] = ()  # only read when they are asked for
-    customizations: frozenset[str] | None = None  # names of vCenter's specifications; None: not asked, or not told
+    customizations: frozenset[str] | None = None  # names of vCenter's specifications; None: not asked, or unknown
     storage_policies: tuple[StoragePolicy, ...] = ()  # only read when one is asked for
     libraries: ContentLibraries | None = None  # only read when one is asked for
     package: OvfPackage | None = None  # the file that `source.ovf` names

@@ -13,7 +13,7 @@ NODE_KEY = "guestinfo.vsml.node"
 TEMPLATE_KEY = (
     "guestinfo.vsml.template"  # of a template that vsml has deployed, and of its clones: that template's name
 )
-HOST_RECORD_ATTRIBUTE = "vsml.ats"  # on a host: what was there before vsml, and where a run stands
+HOST_RECORD_ATTRIBUTE = "vsml.ats"  # on a host: what was there before vsml, and how far a run is
 RESUME_ATTRIBUTE = "vsml.resume"  # on a VM: the host for whose reboot it was stopped
 LOCK_FOLDER = "vsml-lock-"  # plus the cluster's name
 

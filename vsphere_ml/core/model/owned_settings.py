@@ -1,6 +1,6 @@
 """Which advanced settings of a VM come from the cluster file: the VM itself remembers them, in a setting of its own.
 
-Without it nobody could tell a key that left the file from one that vSphere, or a person, has set. VMs made before there
+Without it a key that left the file would look like one that vSphere, or a person, has set. VMs made before there
 was such a record have none, and get it with the next change of their settings.
 """
 

@@ -131,7 +131,7 @@ class NodePlacement:
     """One node's place. `gpus` are the GPUs counted on; which one backs a vGPU is ESXi's choice at power-on."""
 
     node: NodeSpec
-    existing: Vm | None  # the VM that stands there already
+    existing: Vm | None  # the VM that exists already
     host: HostRef
     host_name: str
     numa_node: int | None
@@ -151,7 +151,7 @@ class NodePlacement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedSite:
-    """The names of a spec, found in an inventory: what placements stand on."""
+    """The names of a spec, found in an inventory: what placements refer to."""
 
     cluster: ComputeCluster
     hosts: tuple[Host, ...]

@@ -161,7 +161,7 @@ class HostKeys(StrEnum):
 
 
 class FirstBootBy(StrEnum):
-    """Who tells a new guest its name, its address and its user."""
+    """Who gives a new guest its name, its address and its user."""
 
     CLOUD_INIT = "cloud-init"
     CUSTOMIZATION = "customization"  # vCenter, through VMware Tools
@@ -257,7 +257,7 @@ class Evacuation(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostConfigSpec:
-    """How far hosts are made ready by the plan itself; no kind: what a host lacks is told, and left to a person."""
+    """How far hosts are made ready by the plan itself; no kind: what a host needs is reported, and left to a person."""
 
     kinds: frozenset[HostConfigKind] = frozenset()
     virtual_functions: int | None = None  # of a port that is to hand some out; None: as many as nodes need

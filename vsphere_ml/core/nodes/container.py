@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 NAME = "vsml-worker"
-# The folder that it shares with its guest, under the same path: a benchmark's scripts and what its ranks tell.
+# The folder that it shares with its guest, under the same path: a benchmark's scripts and what its ranks print.
 SHARED = "/var/tmp/vsml-bench"  # noqa: S108 - in guests, each run's folder is made for its user alone
 
 # Whether both see the same folder. A container that was made without it does not, nor one whose guest has had the

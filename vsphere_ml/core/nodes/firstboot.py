@@ -1,4 +1,4 @@
-"""What a new VM's guest is told at its first boot, and what is remembered of that."""
+"""First-boot data of a new VM's guest, and what is remembered of that."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.model.spec import Address
 
-# What the guest was told of its address, in plain words: nothing changes it after the first boot.
+# The address that the guest was given, in plain words: nothing changes it after the first boot.
 ADDRESS_KEY = "guestinfo.vsml.address"
 HOST_KEYS = "guestinfo.vsml.hostkeys"  # what the guest publishes its SSH host keys by
 DHCP = "DHCP"
 # Stands in cloud-init's metadata for the MAC of the management NIC, which vCenter gives the clone. A PVRDMA adapter's
 # network device is a vmxnet3 too (Linux, vmw_pvrdma/pvrdma_main.c: function 0 of the same slot), so that the driver's
-# name does not tell the two apart.
+# name does not distinguish the two.
 MANAGEMENT_MAC = "@management-mac@"
 _METADATA = "guestinfo.metadata"
 
@@ -29,7 +29,7 @@ NOT_REPORTED = "nothing yet"  # what a clone remembers whose guest customization
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Customization:
-    """What vCenter tells a guest through VMware Tools, with `spec` by a specification that vCenter has."""
+    """What vCenter gives a guest through VMware Tools, with `spec` by a specification that vCenter has."""
 
     host_name: str
     domain: str

@@ -43,7 +43,7 @@ def profile_refusal(name: str) -> str | None:
 
 
 def profile_note(profile: ProfileName) -> str | None:
-    """Return, in words, that NVIDIA's tables of C-series vGPUs lack a profile, and what else may be meant; None else.
+    """Return, in words, that a profile is in none of NVIDIA's tables of C-series vGPUs, and what is meant; None else.
 
     A board may be newer than they are, so what the hosts offer decides.
     """

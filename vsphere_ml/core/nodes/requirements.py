@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassthroughGpu:
-    """A GPU handed through whole. `only` limits it to the ones a standing VM has."""
+    """A GPU handed through whole. `only` limits it to the ones an existing VM has."""
 
     vendor: int
     device: int

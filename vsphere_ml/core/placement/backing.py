@@ -37,7 +37,7 @@ def wrong_gpus(placed: NodePlacement, host: Host, others: Iterable[NodePlacement
     """Return how the GPUs of a running VM differ from what its NIC and its NUMA affinity were chosen for.
 
     `others` are the cluster's other nodes: a nearer GPU counts when it is free, or held by one that could as well have
-    this VM's. With NICs on several sockets some GPU is far from one of them by plan, so that its affinity alone tells.
+    this VM's. With NICs on several sockets some GPU is far from one of them by plan: its affinity alone decides.
     """
     if len(placed.nics) == 1 and rank(placed.locality) > rank(best := _best(placed, host, tuple(others))):
         return _WrongGpus(nearer=best)

@@ -1,4 +1,4 @@
-"""The placement of a node that stands: its host, and its devices as long as they are what is asked for."""
+"""The placement of an existing node: its host, and its devices as long as they are what is asked for."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _AttachedNic:
 def existing_placement(
     capacity: HostCapacity, requirements: NodeRequirements, vm: Vm, api_version: str
 ) -> HostCandidates:
-    """Return what a standing VM can have where it stands, its own devices first.
+    """Return what an existing VM can have where it is, its own devices first.
 
     A running VM that has its devices keeps them as they are, with the NUMA node it was started on: what ESXi chose is a
     finding, never a reason to stop it.

@@ -1,4 +1,4 @@
-"""The nodes that stand already: VMs that carry our mark, and refusals for those that only look like ours."""
+"""The nodes that exist already: VMs that carry our mark, and refusals for those that only look like ours."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def folder_path(folder: str | None, datacenter: str) -> str:
 
 @dataclass(slots=True)
 class _Search:
-    """Looks names up and keeps what could not be found, so that all of it is told at once."""
+    """Looks names up and keeps what could not be found, so that all of it is reported at once."""
 
     problems: list[Diagnostic] = field(default_factory=list)
 
@@ -272,7 +272,7 @@ class _Search:
         return {name: network for name, network in found.items() if network is not None}
 
     def nic_models(self, spec: ClusterSpec, hosts: Sequence[Host]) -> None:
-        """Tell the models that no host has beside what else is wrong; alone, each host is told with what it lacks."""
+        """Report the models that no host has beside what else is wrong; alone, each host has its reason."""
         there = [nic.name for host in hosts for nic in host.nics]
         wanted = {
             node.nic.model: f"nodes.{node.name}.nic.model" for node in reversed(spec.nodes) if node.nic.is_function

@@ -46,7 +46,7 @@ _OURS = (*PEER_TO_PEER, AFFINITY)
 def target(
     cluster: str, node: NodeSpec, requirements: NodeRequirements, option: NodeCandidate, *, host: Host, vm: Vm
 ) -> Target:
-    """Return what a node's VM must be; `vm` is the one that stands, or else the source."""
+    """Return what a node's VM must be; `vm` is the existing one, or else the source."""
     high = node.latency is Latency.HIGH
     return Target(
         cpus=node.cpus,

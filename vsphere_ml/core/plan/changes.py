@@ -61,7 +61,7 @@ class DeployTemplate:
 class CloneVm:
     """Clone the source, powered off, marked in the clone itself; its custom attribute follows.
 
-    `first_boot` is for the guest that has never run: it is written here, and never compared with a VM that stands.
+    `first_boot` is for the guest that has never run: it is written here, and never compared with an existing VM.
 
     `target` goes into the clone. With `devices` false it goes without its devices: the source's hardware version is
     too low for them, so UpgradeHardware and AttachDevices follow.
@@ -156,7 +156,7 @@ class SetSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachDevices:
-    """Add the devices that lack and remove those that must go, in one reconfiguration."""
+    """Add the devices that are missing and remove those that must go, in one reconfiguration."""
 
     vm: str
     add: tuple[WantedDevice, ...]
@@ -175,7 +175,7 @@ class NewMac:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomizeGuest:
-    """Let vCenter tell a guest that has never run its name and its addresses when it boots."""
+    """Let vCenter give a guest that has never run its name and its addresses when it boots."""
 
     vm: str
     customization: Customization
@@ -183,12 +183,12 @@ class CustomizeGuest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MakeRule:
-    """Make the anti-affinity rule over these VMs, or bring the standing one (by name) to them."""
+    """Make the anti-affinity rule over these VMs, or change the existing one (by name) to them."""
 
     cluster: ClusterRef
     name: str
     vms: tuple[str, ...]
-    key: int | None = None  # of the standing rule
+    key: int | None = None  # of the existing rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

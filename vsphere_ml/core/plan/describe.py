@@ -1,4 +1,4 @@
-"""Changes in words: as a noun, for sentences about what became of them, and as what lacks without them."""
+"""Changes in words: as a noun, for sentences about what became of them, and as what is missing without them."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _name_object(text: _ChangeText, fields: Mapping[str, Any]) -> str:
 
 
 def drift_of(change: Change) -> tuple[str, ...]:  # noqa: C901, PLR0911, PLR0912 - one arm for each kind of change
-    """Return what is lacking as long as this change is not made, in words."""
+    """Return what is missing as long as this change is not made, in words."""
     match change:
         case CloneVm() | DeployTemplate():
             return ("is not there",)
@@ -156,9 +156,9 @@ def _folder(path: str) -> str:
 
 
 def drift_in(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
-    """Yield what lacks as long as these changes are not made, each after the object that lacks it.
+    """Yield what is missing as long as these changes are not made, each after its object.
 
-    A VM that must stop to be changed runs: its start afterwards makes up for no lack.
+    A VM that must stop to be changed runs: its start afterwards adds nothing that is missing.
     """
     every = tuple(changes)
     stopped = {change.vm for change in every if isinstance(change, PowerOff)}

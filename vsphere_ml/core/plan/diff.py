@@ -1,4 +1,4 @@
-"""Compares a placement with what stands. Arithmetic on values: nothing is read, nothing is done."""
+"""Compares a placement with what exists. Arithmetic on values: nothing is read, nothing is done."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def diff(
 ) -> Plan:
     """Return what turns the site into the placement; an empty plan when it already is.
 
-    `first_boots` is what the guests of new nodes are told, by node.
+    `first_boots` are the first-boot data of new nodes' guests, by node.
     """
     work = _Work(first_boots=first_boots or {})
     for raised in switch_changes(spec, placement, inventory):
@@ -144,7 +144,7 @@ class _Work:
         )
 
     def new(self, spec: ClusterSpec, placement: Placement, node_placement: NodePlacement) -> None:
-        """Plan a node that does not stand: clone, what the clone cannot carry, power on."""
+        """Plan a node that does not exist: clone, what the clone cannot carry, power on."""
         resolved, vm = placement.resolved, node_placement.node.name
         full = resolved.source.hardware_version >= node_placement.target.hardware_version
         linked = spec.source.clone is CloneKind.LINKED
@@ -175,7 +175,7 @@ class _Work:
         self.add("power on", PowerOn(vm=vm))
 
     def customize(self, vm: str) -> None:
-        """Plan what vCenter tells a guest before its first boot, once its NICs are there."""
+        """Plan what vCenter gives a guest before its first boot, once its NICs are there."""
         first_boot = self.first_boots.get(vm)
         if first_boot is not None and first_boot.customization is not None:
             self.add("customization", CustomizeGuest(vm=vm, customization=first_boot.customization))
@@ -188,7 +188,7 @@ class _Work:
         vm: Vm,
         doubles: tuple[EthernetCard, ...],
     ) -> None:
-        """Plan what a standing node lacks, off while it is changed and on at the end."""
+        """Plan what is missing on an existing node, off while it is changed and on at the end."""
         if not is_marked(vm, spec.name):
             self.add("mark", MarkVm(vm=vm.name, marks=Marks(cluster=spec.name, node=vm.name)))
         steps = list(_reconfigure(node_placement, vm, placement.resolved.source, doubles))
@@ -251,7 +251,7 @@ def _doubles(placement: Placement, inventory: Inventory) -> Mapping[str, tuple[E
 
 
 def _address_note(placement: Placement, first_boots: Mapping[str, FirstBoot]) -> Iterator[str]:
-    """Yield that nobody tells new guests the static addresses of the file."""
+    """Yield that nobody gives new guests the static addresses of the file."""
     new = (node_placement.node for node_placement in placement.placements if node_placement.existing is None)
     if any(node.address is not None and node.name not in first_boots for node in new):
         yield (

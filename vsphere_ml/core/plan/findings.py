@@ -215,7 +215,7 @@ def _larger_disk(placement: NodePlacement) -> Iterator[Diagnostic]:
 
 
 def _other_address(placement: NodePlacement) -> Iterator[Diagnostic]:
-    """Yield when a guest was told another address at its first boot, the only time it is told."""
+    """Yield when a guest was given another address at its first boot, the only time it is given one."""
     settings = placement.existing.settings if placement.existing else None
     text = settings.extra_config.get(ADDRESS_KEY) if settings else None
     wanted = in_words(placement.node.address)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec
 
 
-_MAX_MTU = 9000  # VMware, "Edit General and Advanced vSphere Distributed Switch Settings": of switches that do not tell
+_MAX_MTU = 9000  # VMware, "Edit General and Advanced vSphere Distributed Switch Settings": of switches that do not say
 _ONE_SWITCH = "pvrdma-one-switch"  # the rule of PVRDMA's switch
 
 

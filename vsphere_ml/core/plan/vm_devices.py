@@ -67,7 +67,7 @@ class _Left:
         return bool(found)
 
     def plain_card(self) -> VmDevice | None:
-        """Return the NIC that a lacking management NIC takes the place of: the first plain one left."""
+        """Return the NIC that a missing management NIC takes the place of: the first plain one left."""
         return next((each for each in self.devices if isinstance(each, EthernetCard) and each.adapter == _PLAIN), None)
 
     def _single(self, want: WantedDevice) -> list[VmDevice]:

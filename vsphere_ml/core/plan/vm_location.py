@@ -1,7 +1,7 @@
 """Where VMs lie in vCenter's inventory: their folder, their resource pool, their datastore.
 
 A folder or pool that the file names is wanted, and VMs are moved there while they run. One that it leaves out is
-not: where somebody has moved a VM meanwhile, that is told and left alone.
+not: where somebody has moved a VM meanwhile, that is reported and left alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def moves(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[MoveToFolder | MoveToPool]:
-    """Yield what brings standing VMs to the folder and the pool that the file names."""
+    """Yield what moves existing VMs to the folder and the pool that the file names."""
     for node_placement in placement.placements:
         vm = node_placement.existing
         if vm is None:
@@ -36,7 +36,7 @@ def moves(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iter
 def find_misplaced(
     spec: ClusterSpec, placement: NodePlacement, resolved: ResolvedSite, inventory: Inventory
 ) -> Iterator[Diagnostic]:
-    """Yield where a standing VM lies elsewhere than a new one would, and is not moved."""
+    """Yield where an existing VM lies elsewhere than a new one would, and is not moved."""
     if placement.existing is None:
         return
     node = placement.node.name
@@ -68,7 +68,7 @@ def find_misplaced(
 
 
 def find_policy_gaps(placement: Placement, inventory: Inventory) -> Iterator[Diagnostic]:
-    """Yield what does not satisfy the storage policy of the file: the datastore of new VMs, and VMs that stand.
+    """Yield what does not satisfy the storage policy of the file: the datastore of new VMs, and existing VMs.
 
     vCenter makes a VM on such a datastore all the same, and then calls it noncompliant.
     """
@@ -106,11 +106,11 @@ def _noncompliant(placement: NodePlacement, policy: StoragePolicy) -> Diagnostic
 
 
 def _other_folder(vm: Vm, resolved: ResolvedSite, inventory: Inventory) -> str | None:
-    """Return the folder of a VM when it is another than new VMs are put into; None where vCenter does not tell."""
+    """Return the folder of a VM when it is another than new VMs are put into; None where unknown."""
     there = next((each.path for each in inventory.folders if each.ref == vm.folder), None)
     return there if there != resolved.folder else None
 
 
 def _other_pool(vm: Vm, resolved: ResolvedSite) -> str | None:
-    """Return the pool of a VM when it is another one of the same cluster; None where vCenter does not tell."""
+    """Return the pool of a VM when it is another one of the same cluster; None where unknown."""
     return None if vm.pool in (None, resolved.pool) else resolved.cluster.pools.get(vm.pool)

@@ -23,7 +23,7 @@ class Hosts(Protocol):
         ...
 
     def perform(self, change: HostChange, deadline_s: float, notify: Callable[[str], None]) -> None:
-        """Make a change and return when it is made; `tell` hears how it stands. Raises VSphereError.
+        """Make a change and return when it is made; `tell` is called with its state in words. Raises VSphereError.
 
         SetFirmware and SetMig are not made here: they take a shell.
         """

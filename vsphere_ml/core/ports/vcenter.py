@@ -93,13 +93,13 @@ class VCenter(Protocol):
         ...
 
     def vgpu_managers(self, hosts: Collection[HostRef]) -> Mapping[HostRef, str]:
-        """Return the version of the NVIDIA vGPU manager on each host that has one and tells."""
+        """Return the version of the NVIDIA vGPU manager on each host that has one and says so."""
         ...
 
     def counts(self, asks: Mapping[Place, Sequence[Ask]]) -> Counts:
-        """Return how much is left of each thing asked about, as vCenter counts; what it does not tell is left out.
+        """Return how much is left of each thing asked about, as vCenter counts; what it does not know is left out.
 
-        Nothing is told before vSphere 9.
+        Nothing is known before vSphere 9.
         """
         ...
 
@@ -116,7 +116,7 @@ class VCenter(Protocol):
         ...
 
     def fetch(self, file: str, notify: Callable[[int, int], None]) -> Path:
-        """Return `[datastore] path` on this machine, as it is now; tells bytes that came, and of how many."""
+        """Return `[datastore] path` on this machine, as it is now; reports bytes that came, and of how many."""
         ...
 
     def hold(self, cluster: str) -> AbstractContextManager[None]:
@@ -155,7 +155,7 @@ class Guests(Protocol):
     ) -> Mapping[str, T | VsmlError]:
         """Return what the work came to in each guest, by name, or the error that ended it.
 
-        `ended` is told of each as soon as it is known, in the guest's own thread.
+        `ended` is called for each as soon as it is known, in the guest's own thread.
         """
         ...
 

@@ -46,7 +46,7 @@ class CapacityRow:
     per_gpu_mixed: int | None  # the same on a GPU whose vGPUs are of mixed sizes; None when they cannot be
     nvlink: bool  # whether several of it in one VM can be joined by NVLink, if the host has bridges or a switch
     mmio_gib: int | None  # 64-bit MMIO space that one of it needs in a VM
-    free: int | None  # how many could be had now if nothing else were taken; None when that cannot be told
+    free: int | None  # how many could be had now if nothing else were taken; None when unknown
     counted: int | None  # the same by vsml's own arithmetic
     counted_by: Counter = Counter.VSML
     reported: Count | None = None  # vCenter's whole answer

@@ -3,7 +3,7 @@
 By NCCL's source of June 2026 (src/graph/xml.cc and topo.cc): `system` of version 1 holds `cpu` elements by `numaid`,
 which hold `pci` elements by `busid` and `class`. What is left out is read in the guest: links' speeds by NVML and
 sysfs, NVLinks, network devices. A bridge that the guest does not have takes any bus id that is free there. vSphere does
-not tell its links' speeds; NCCL takes an empty one for PCIe 3.0 x16.
+not say its links' speeds; NCCL takes an empty one for PCIe 3.0 x16.
 """
 
 from __future__ import annotations

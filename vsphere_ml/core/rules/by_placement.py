@@ -1,4 +1,4 @@
-"""What host and VM together decide, told with the plan."""
+"""What host and VM together decide, reported with the plan."""
 
 from __future__ import annotations
 

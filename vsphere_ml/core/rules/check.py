@@ -33,7 +33,7 @@ def errors_of_node(node: NodeSpec) -> Iterator[RuleViolation]:
 
 
 def of_file(spec: ClusterSpec) -> tuple[Diagnostic, ...]:
-    """Return the rules that a cluster file breaks, errors first; nodes that break one alike are told together."""
+    """Return the rules that a cluster file breaks, errors first; nodes that break one alike are reported together."""
     nodes = spec.nodes
     of_nodes = ((rule, each, node.name) for node in nodes for rule, of_this in _OF_NODES for each in of_this(node))
     of_cluster = (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class RejectReason(StrEnum):
-    """What a host lacks; the value is the hint, something that can be typed or changed in the file."""
+    """What is missing on a host; the value is the hint, something that can be typed or changed in the file."""
 
     GPU = "run `vsml inventory` to see who holds the GPUs, then ask for fewer nodes or GPUs, or free some"
     NIC = 'run `vsml inventory` to see who holds the NICs, or set nic.kind = "none"'

@@ -39,7 +39,7 @@ class Rule:
     number: int
     severity: Severity
     summary: str
-    sources: tuple[str, ...]  # keys of SOURCES; none: it is our own reasoning, and `says` tells so
+    sources: tuple[str, ...]  # keys of SOURCES; none: it is our own reasoning, and `says` says so
     enforced_by: str
     versions: str = "all"
     of_node: OfNode | None = None

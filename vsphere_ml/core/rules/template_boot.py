@@ -1,4 +1,4 @@
-"""What one boot of a template's clone tells: what to ask in the guest, and what its answers mean."""
+"""What one boot of a template's clone shows: what to ask in the guest, and what its answers mean."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _answers() -> Diagnostic:
 
 
 def _first_boot(answer: CommandAnswer, node: str) -> Diagnostic:
-    """Judge by the name that the guest was told: what reads the data differs from system to system."""
+    """Judge by the name that the guest was given: what reads the data differs from system to system."""
     right = answer.text.partition(".")[0] == node
     return Diagnostic(
         target="cloud-init's VMware datasource",

@@ -80,7 +80,7 @@ def _guest_info(source: Vm, spec: ClusterSpec) -> Diagnostic:
 
 
 def _is_inside(spec: ClusterSpec) -> Iterator[Diagnostic]:
-    """Yield what is inside its disk, each with the command that tells when it runs."""
+    """Yield what is inside its disk, each with the command that shows it when it runs."""
     asked = [("root file system that grows", "growpart --dry-run DISK PARTITION; lsblk")]
     if spec.guest.first_boot is FirstBootBy.CLOUD_INIT:
         asked.insert(0, ("cloud-init's VMware datasource", "cloud-id; cloud-init query v1.platform"))

@@ -28,7 +28,7 @@ _FORMS = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 NOON = "2026-01-01T12:00:00Z"
-_SHORT = 6  # digits; a longer number, such as a serial one, tells one machine from another
+_SHORT = 6  # digits; a longer number, such as a serial one, identifies a machine
 
 
 @dataclass(slots=True)

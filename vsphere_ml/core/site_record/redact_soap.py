@@ -1,7 +1,7 @@
 """Redacts SOAP messages: the text of a field passes when the field is on the list, and is a pseudonym otherwise.
 
 A field is named by where it stands: the path of the property it belongs to, then its elements, so that the name of a
-PCI device (which passes) is told from the name of a network (which does not).
+PCI device (which passes) is distinguished from the name of a network (which does not).
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def differing_options(options: str, keys: Mapping[str, str]) -> Iterator[str]:
 
 
 def unset(asked: RoceSpec, seen: Iterable[tuple[str, str]] | None) -> bool:
-    """Return whether a host's drivers are known to lack something of what is asked for; `seen` as `Host` has it."""
+    """Return whether a host's drivers are known not to have all of what is asked for; `seen` as `Host` has it."""
     if seen is None:
         return False
     there = dict(seen)

@@ -31,7 +31,7 @@ class StudyOutcome:
 def run_study(
     asked: Benchmark, design: StudyDesign, open_session: Callable[[Benchmark], BenchSession] | None = None
 ) -> StudyOutcome:
-    """Make the study's launches that its record lacks, and return all its cells. Errors as `bench`."""
+    """Make the study's launches that its record does not have, and return all its cells. Errors as `bench`."""
     done = bench(asked, open_session)
     cells = design.cells(done.spec or asked.bench_spec)
     result = side_by_side(design, cells, (*done.runs, *done.elsewhere))

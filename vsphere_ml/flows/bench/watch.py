@@ -1,4 +1,4 @@
-"""A job that runs, watched from outside: its progress told, ended early when it has told enough, left at a Ctrl-C."""
+"""A job that runs, watched from outside: its progress reported, ended early when figures suffice, left at a Ctrl-C."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ports.vcenter import Clock, GuestPlace, Guests
 
 PEEK_S = 3.0  # how long a guest is left alone between two looks
-LEAVE_S = 60.0  # at a Ctrl-C: for the guest to answer what it was just told
+LEAVE_S = 60.0  # at a Ctrl-C: for the guest to answer what it was just asked
 GRACE_S = 60.0  # after a job's limit and its killing, before it is given up
 REFRESH_S = remote_job.FORGOTTEN_MIN * 60 / 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enough:
-    """When a job that trains has told enough, or a configuration was launched often enough."""
+    """When a job that trains is measured well enough, or a configuration was launched often enough."""
 
     half_width: float = HALF_WIDTH  # of the 95 % interval, as a share; 0: never enough
     seconds: float = 0.0  # 0 is no limit
@@ -37,7 +37,7 @@ class Enough:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEnded:
-    """How a job ended: its launcher's exit status, and why it was told to stop, if it was."""
+    """How a job ended: its launcher's exit status, and why it was stopped, if it was."""
 
     status: int
     stop: Stop | None
@@ -58,7 +58,7 @@ class Watch:
     step_s: list[float] = field(default_factory=list)
     printed: dict[str, int] = field(default_factory=dict)  # bytes that are known, of each output to be shown
     sizes: int = 0  # message sizes that rank 0 has measured
-    seen: float = 0.0  # when rank 0 last told something
+    seen: float = 0.0  # when rank 0 last printed something
     stop: Stop | None = None
     checkpoints: Checkpoints = field(default_factory=step_checkpoints)
     left: threading.Event = field(default_factory=threading.Event)
@@ -171,7 +171,7 @@ class Watch:
             self.notify(Stepped(configuration=self.job.configuration, step_s=steps, sizes_bytes=sizes))
 
     def _show(self, name: str, new: remote_job.OutputPiece, *, ended: bool) -> None:
-        """Tell whole lines, and at the end the last one whatever it ends with."""
+        """Report complete lines, and at the end the last one whatever it ends with."""
         left_out = new.start - self.printed[name]
         entire, newline, rest = new.data.rpartition(b"\n")
         shown = new.data if ended or len(rest) >= remote_job.SHOWN else entire + newline
@@ -182,7 +182,7 @@ class Watch:
             self.notify(RankOutput(lines=tuple(texts)))
 
     def _suffice(self, shell: Shell, elapsed_s: float) -> None:
-        """Tell the job to stop when its steps are known well enough, or its time is up."""
+        """Ask the job to stop when its steps are known well enough, or its time is up."""
         if self.stop is not None or not self.step_s:
             return
         cap_s = self.enough.seconds or float("inf")

@@ -1,4 +1,4 @@
-"""Carries out a provision's plan. No VM is powered on before it was read back and has all it was told to have."""
+"""Carries out a provision's plan. No VM is powered on before it was read back and has all that the plan gives it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ROUNDS = 2
 def act(spec: ClusterSpec, todo: PlacedPlan, vcenter: VCenter, walk: PlanExecutor) -> tuple[NotApplied, ...]:
     """Carry out the plan, reading each VM back before it is powered on and topping up what the server left out.
 
-    Returns the VMs that stayed incomplete however often they were told; these stay off. A VM that was stopped for a
+    Returns the VMs that stayed incomplete however often they were set; these stay off. A VM that was stopped for a
     change that failed is started again when it still is as it was.
     """
     readback = _Readback(spec, todo, vcenter)
@@ -66,7 +66,7 @@ def delete(changes: Sequence[Change], vcenter: VCenter, walk: PlanExecutor) -> N
 
 @dataclass(slots=True)
 class _Check:
-    """Lets VMs pass that are whole, tells the others again, and gives up those that do not take it."""
+    """Lets VMs pass that are complete, sets the others again, and gives up those that do not take it."""
 
     readback: _Readback
     walk: PlanExecutor
@@ -96,11 +96,11 @@ class _Readback:
         self._new = {change.vm for change in todo.plan.changes if isinstance(change, CloneVm)}
         hosts = {placement.host for placement in todo.placement.placements}
         self._site = replace(todo.inventory, hosts=tuple(host for host in todo.inventory.hosts if host.ref in hosts))
-        # VMs whose NICs are known, to tell the same MAC on two of them
+        # VMs whose NICs are known, to find the same MAC on two of them
         self._known: dict[VmRef, Vm] = {vm.ref: vm for vm in todo.inventory.vms if vm.settings is not None}
 
     def pending(self, vms: Collection[str]) -> dict[str, tuple[Change, ...]]:
-        """Return what these VMs lack before they may be powered on; nothing for one that is whole."""
+        """Return what these VMs still need before they may be powered on; nothing for one that is complete."""
         found: dict[str, tuple[Change, ...]] = {}
         for change in self._changes(vms):
             vm = subject(change)

@@ -1,4 +1,4 @@
-"""From a cluster to what other tools are told of its guests."""
+"""From a cluster to its guests in other tools' files."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestConfig:
-    """What the guests of a cluster get: their first boot, by node, and what they are brought to."""
+    """What the guests of a cluster get: their first boot, by node, and their playbooks."""
 
     first_boots: Mapping[str, FirstBoot]
     phase: GuestPhase | None = None
@@ -28,9 +28,9 @@ class GuestConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal(PlacedPlan):
-    """The plan for the site, and what the guests lack; None when they are left alone, for the reason in `left_alone`.
+    """The plan for the site, and what is missing in the guests; None when skipped, for the reason in `skipped_guests`.
 
-    A guest that could not be asked may lack something, so it is something to do.
+    A guest that could not be asked may miss something, so it is something to do.
     """
 
     guests: GuestPlan | None = None

@@ -32,7 +32,7 @@ class Restarts:
     spec: ClusterSpec
     vcenter: VCenter
     walk: PlanExecutor
-    customized: frozenset[str]  # what vCenter tells these guests at their first boot must not be cut off
+    customized: frozenset[str]  # their customization at the first boot must not be cut off
     tried: Counter[str] = field(default_factory=Counter)
 
     def due(self, found: Plan) -> frozenset[str]:

@@ -158,7 +158,7 @@ def _encode_change(change: object) -> Json:
 
 
 def guests_of(plan: GuestPlan | None) -> Json:
-    """Return what guests lack as a plan file shows it: steps by name, since a lack's words may differ each time."""
+    """Return what is missing in guests as a plan file shows it: steps by name, since the words may differ each time."""
     if plan is None:
         return None
     return {
@@ -174,7 +174,7 @@ def guests_of(plan: GuestPlan | None) -> Json:
 
 
 def _guest_differences(saved: Json, fresh: Json) -> Iterator[str]:
-    """Yield in words how what guests lack differs."""
+    """Yield in words how what is missing in guests differs."""
     if not isinstance(saved, dict) or not isinstance(fresh, dict):
         yield "the guests are left alone now" if fresh is None else "the guests were left alone in it"
         return
@@ -195,7 +195,7 @@ def _words(value: Json) -> str:
 
 
 def _placement_fields(placement: NodePlacement) -> Json:
-    """Return a placement without the picture of the VM that stands there."""
+    """Return a placement without the picture of the VM that exists there."""
     shown = {key: each for key, each in _fields(placement).items() if key not in {"existing", "target"}}
     return {**{key: _encode_value(each) for key, each in shown.items()}, "node": placement.node.name}
 
@@ -212,7 +212,7 @@ def _encode_value(value: object) -> Json:
 
 
 def _saved_form(value: object) -> object:
-    """Return what a plan file has for a value: a dataclass with its type's name, which tells members of a union apart.
+    """Return what a plan file has for a value: a dataclass with its type's name, for members of a union.
 
     First-boot data is there by its digest alone.
     """

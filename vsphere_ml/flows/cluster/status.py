@@ -1,4 +1,4 @@
-"""`vsml status`: what stands, what drifted, and where GPU and NIC of each node really are."""
+"""`vsml status`: what exists, what drifted, and where GPU and NIC of each node really are."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NodeState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeStatus:
-    """One node as it stands. GPUs, NIC and locality are as read from the host; empty while the VM is off."""
+    """One node as it is. GPUs, NIC and locality are as read from the host; empty while the VM is off."""
 
     node: str
     state: NodeState
@@ -56,13 +56,13 @@ class NodeStatus:
 
     @property
     def matches_file(self) -> bool:
-        """Whether the node runs and was seen to lack nothing; without a placement nobody can tell."""
+        """Whether the node runs and was seen without drift; without a placement that is unknown."""
         return self.state is NodeState.RUNNING and self.placement is not None and not self.drift
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """A cluster as it stands."""
+    """A cluster as it is."""
 
     cluster: str
     file: str  # its name
@@ -84,7 +84,7 @@ class Status:
 
 
 def status(run: RunContext) -> Status:
-    """Return what stands of the cluster and what it lacks; nodes without a placement never hide the others."""
+    """Return what exists of the cluster and what is missing; nodes without a placement never hide the others."""
     spec, inventory = run.spec, read_site(run, why="first", tasks=True)
     compared = compare(spec, inventory)
     site = (change for change in compared.plan.changes if subject(change) is None)

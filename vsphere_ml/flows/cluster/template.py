@@ -42,7 +42,7 @@ def trial_spec(spec: ClusterSpec) -> ClusterSpec:
 def boot_template(
     run: RunContext, phase: GuestPhase, *, first: str, approve: Callable[[Proposal], bool], given: GuestConfig
 ) -> tuple[Diagnostic, ...]:
-    """Return what one boot of a clone tells; the clone is deleted again, whatever became of it.
+    """Return what one boot of a clone shows; the clone is deleted again, whatever became of it.
 
     `first` is the node whose place and address the clone takes. NotPossible `source.node-exists` when its VM is there
     already, and what a provision raises.

@@ -90,7 +90,7 @@ def wait_host_keys(found: GuestTargets, guests: Guests, deadline_s: float) -> Gu
 
 @dataclass(slots=True)
 class _Watch:
-    """Sees which guests are late, and tells each reason once."""
+    """Sees which guests are late, and reports each reason once."""
 
     spec: ClusterSpec
     guests: Guests | None

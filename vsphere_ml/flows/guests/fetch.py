@@ -44,7 +44,7 @@ def _wanted_files(playbooks: Sequence[Playbook], steps: Collection[str] | None =
 
 
 class _FetchProgress:
-    """Tells each tenth of a download."""
+    """Reports each tenth of a download."""
 
     def __init__(self, file: str, notify: Listener) -> None:
         self._file, self._notify, self._last = file, notify, -1

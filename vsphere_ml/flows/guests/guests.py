@@ -33,7 +33,7 @@ _LOGS = {
 
 
 def on_its_console(first_boot: FirstBootBy) -> str:
-    """Return where a guest that does not answer says why, by who tells it its name and address at its first boot."""
+    """Return where a guest that does not answer says why, by who gives it its name and address at its first boot."""
     return f"on the VM's console in vCenter: `systemctl status open-vm-tools`, `ip addr`{_LOGS[first_boot]}"
 
 
@@ -75,7 +75,7 @@ class GuestPhase:
 
 
 def find(spec: ClusterSpec, inventory: Inventory, only: Collection[str] = ()) -> GuestTargets:
-    """Return the guests of the cluster's VMs as vCenter tells of them now.
+    """Return the guests of the cluster's VMs as vCenter has them now.
 
     ConfigError `usage` when `only` names no node.
     """
@@ -132,7 +132,7 @@ def with_managers(found: GuestTargets, vcenter: VCenter, playbooks: Sequence[Pla
 
 
 def managers(found: GuestTargets, vcenter: VCenter) -> Mapping[HostRef, str]:
-    """Return the version of the vGPU manager of each host that a guest runs on, when the host tells it."""
+    """Return the version of the vGPU manager of each host that a guest runs on, when the host reports it."""
     hosts = {found.vms[place.name].host for place in found.places}
     return vcenter.vgpu_managers(sorted(host for host in hosts if host is not None))
 
@@ -207,7 +207,7 @@ def _place(node: NodeSpec, vm: Vm, first_boot: FirstBootBy) -> GuestPlace:
 
 
 def fast_macs(vm: Vm | None, count: int = 1) -> tuple[str | None, ...]:
-    """Return the MACs of a VM's fast NICs, in the order of their ports; None for those that vCenter does not tell."""
+    """Return the MACs of a VM's fast NICs, in the order of their ports; None for those that vCenter does not know."""
     devices = vm.settings.devices if vm and vm.settings else ()
     cards = [each for each in devices if isinstance(each, EthernetCard) and each.adapter in ("sriov", "pvrdma")]
     texts = [card.mac for card in sorted(cards, key=lambda card: (card.physical_function or "", card.key))]

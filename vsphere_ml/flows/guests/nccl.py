@@ -38,7 +38,7 @@ def shape_of(spec: ClusterSpec, inventory: Inventory, name: str) -> TopologyShap
     """Return how the functions of a node lie on its host.
 
     GuestError `guest.no-vm` or `guest.off` for a node that does not run, NotPossible `nccl.unknown` when its host does
-    not tell all of its GPUs.
+    not name all of its GPUs.
     """
     found = find(spec, inventory, [name])
     vm = found.vms.get(name)

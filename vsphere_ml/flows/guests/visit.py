@@ -33,7 +33,7 @@ def run_with_retry(
     """Return what the work came to in each guest; those that do not answer yet are waited for and tried again.
 
     A guest that answers and then breaks off, as one that is slow does while it boots, gets three tries in all. `end`
-    says to those who are told how the work ended.
+    tells listeners how the work ended.
     """
     visit = _Visit(work, end, notify)
     done = dict(visit.each(guests, places, last=deadline_s <= 0))
@@ -52,7 +52,7 @@ def run_with_retry(
 
 @dataclass(frozen=True, slots=True)
 class _Visit(Generic[T]):
-    """What is done in guests, and who is told of it."""
+    """What is done in guests, and its listener."""
 
     work: Callable[[Shell], T]
     end: Callable[[str, T], GuestEnded]

@@ -160,7 +160,7 @@ def _not_reverted(cluster: str, waiting: list[HostFacts]) -> NotPossible:
 
 
 def _unmet_lines(host: HostFacts) -> Iterator[str]:
-    """Yield what a host lacks; the report says what a person can type."""
+    """Yield what is missing on a host; the report says what a person can type."""
     for fact in host.unmet:
         place = f" of {fact.on}" if fact.on else ""
         why = f" ({fact.why})" if fact.why else ""

@@ -71,7 +71,7 @@ class HostConfiguration:
         return replace(inventory, hosts=tuple(back))
 
     def plans(self, inventory: Inventory, placement: Placement) -> tuple[HostPlan, ...]:
-        """Return what is to be done to each host before its nodes can be there; hosts that lack nothing are left out.
+        """Return what is to be done to each host before its nodes can be there; hosts that need nothing are left out.
 
         A host that must not be touched is among them, with the reasons.
         """
@@ -112,7 +112,7 @@ class HostConfiguration:
         )
 
     def _shell(self, state: EsxiHostState) -> ShellSeen:
-        """Return what the host's shell tells; it is asked only when a GPU's MIG mode is at stake."""
+        """Return what the host's shell answers; it is asked only when a GPU's MIG mode is at stake."""
         if self._inventory is None or HostConfigKind.MIG not in self.spec.host_config.kinds:
             return ShellSeen(mig={})
         if not wants_mig(self._placements.get(state.ref, ()), self._inventory.host(state.ref)):
@@ -127,7 +127,7 @@ class HostConfiguration:
         return facts(self._asked(see_one(self.session.hosts, host.facts.host, host.name)))
 
     def _by_shell(self, change: ByShell) -> None:
-        """Switch MIG mode; nvidia-smi may take it for the next boot only, which the look afterwards tells."""
+        """Switch MIG mode; nvidia-smi may take it for the next boot only, which the look afterwards shows."""
         if not isinstance(change, SetMig):
             raise TypeError(f"{type(change).__name__} is nothing of [host_config]")
         state = see_one(self.session.hosts, change.host, change.host_name)

@@ -50,7 +50,7 @@ class JobRequest:
 def start_job(spec: ClusterSpec, guests: Guests, places: Sequence[GuestPlace], asked: JobRequest) -> JobRecord:
     """Start the job on these nodes, and return its record; it goes on whatever becomes of this process.
 
-    Raises what a guest lacks before anything is written.
+    Raises what is missing in a guest before anything is written.
     """
     surveyed = _survey(guests, places, asked)
     record, job = _prepare(spec, places, surveyed, asked)

@@ -188,7 +188,7 @@ def _bench_pods(session: PodSession, job: Job, how: Launch) -> BenchPods:
 
 
 def _make_job(session: PodSession, spec: BenchSpec, asked: Configuration) -> Job:
-    """Return the job; its nodes are workers until their pods tell on which nodes they run."""
+    """Return the job; its nodes are workers until it is known on which nodes their pods run."""
     slots = asked.ranks // asked.nodes
     return Job(
         run_id=job_name(session.spec.name, secrets.token_hex(6)),
@@ -209,7 +209,7 @@ def _with_program(session: PodSession, job: Job) -> Job:
 
 
 def _read_pods(context: LaunchContext, pods: JobPods) -> tuple[LaunchContext, Sequence[rank_log.RankLog], PodLog]:
-    """Return the launch on the nodes that its pods ran on, and what its ranks told.
+    """Return the launch on the nodes that its pods ran on, and what its ranks printed.
 
     BenchError `bench.launch-failed` when mpirun, or the launcher before it, did not end well.
     """

@@ -36,7 +36,7 @@ class NodeProbe:
     clock: Clock
     values: SiteValues
     cluster: str
-    ended: Callable[[str, Answers | VsmlError], None]  # is told of each node
+    ended: Callable[[str, Answers | VsmlError], None]  # called for each node
     wait_s: float = 0.0  # for room on the nodes, beyond a minute
     found: dict[str, Answers | VsmlError] = field(default_factory=dict)  # by node
     left: str = ""

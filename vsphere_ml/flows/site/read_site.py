@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def read_site(
     run: RunContext, *, why: str, devices: bool = True, tasks: bool = False, source: bool = False
 ) -> Inventory:
-    """Return the site as it is now, without the hosts' devices when these are not asked for; tell how long it took.
+    """Return the site as it is now, without the hosts' devices when these are not asked for; report how long it took.
 
     Libraries and files that nodes come from are read with the devices, or when `source` asks for them.
     """

@@ -70,7 +70,7 @@ def ecc(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
 
 
 def clocks(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
-    """Tell the clocks. A GPU at rest runs slowly, so only their absence says anything."""
+    """Report the clocks. A GPU at rest runs slowly, so only their absence says anything."""
     if not answer.ok:
         return _silent(answer, "nvidia-smi")
     found = all("N/A" not in line and "MHz" in line for line in answer.text.splitlines())
@@ -136,7 +136,7 @@ def ats(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
 def rdma_device(answer: CommandAnswer, _facts: GuestFacts, *, mtu: int) -> Judgement:
     """Judge state and path MTU of the RDMA devices; one that is as it should be is enough.
 
-    ibv_devinfo fails for one device that it cannot open, and tells of the others (rdma-core, devinfo.c).
+    ibv_devinfo fails for one device that it cannot open, and lists the others (rdma-core, devinfo.c).
     """
     wanted = _path_mtu(mtu)
     ports = list(_ports(answer.out))

@@ -24,7 +24,7 @@ class SshdVariant:
     user: str
     home: str
     port: int
-    sshd_config: str  # of its own where sshd is told so
+    sshd_config: str  # of its own where sshd is started so
     command: tuple[str, ...]  # of a worker
 
     @property

@@ -86,7 +86,7 @@ def describe_fault(kind: str, package: str) -> str:
 
 
 def begin(home: Path, vm_id: str, kind: str, package: str = "") -> None:
-    """Let a fault begin; ConfigError for one that is not known, and where its package lacks."""
+    """Let a fault begin; ConfigError for one that is not known, and where its package is missing."""
     known = _kind_named(kind)
     if known.needs_package and not package:
         raise ConfigError(

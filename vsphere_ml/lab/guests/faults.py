@@ -26,7 +26,7 @@ until [ -e /run/vsml-lab/{machine.NO_SSHD} ] || {{ [ "$(pgrep -o {_LISTENER})" !
 done
 """
 _SLOW = f"/run/vsml-lab/{machine.SLOW}"
-# It ends with everybody awake, also when it is told to in the middle. The lab's own commands are left alone: nsenter
+# It ends with everybody awake, also when it is ended in the middle. The lab's own commands are left alone: nsenter
 # stops itself when the one that it waits for is stopped (util-linux 2.38).
 # Not sshd's process before sign-in: a wait that is stopped goes on by restart_syscall, which its seccomp filter answers
 # with SIGSYS (OpenSSH 9.2), so that the connection would break and not be slow.

@@ -1,7 +1,7 @@
 """The root of lab guests: an image of their own, bootstrapped once a machine by Debian's mmdebstrap.
 
 It is of the machine's own release, from the machine's own mirror, so that what is built for the system's Python runs in
-guests too. It has what a cloud image has, and lacks what one lacks: compilers, kernel headers, drivers. What guests may
+guests too. It has what a cloud image has, and not what one has not: compilers, kernel headers, drivers. What guests may
 install beside the lab's stand-ins is fetched with it, since they have no internet.
 """
 
@@ -193,7 +193,7 @@ def _run(command: list[str]) -> None:
 
 
 def _codename() -> str:
-    """Return the machine's release as its own files tell it; empty where they do not."""
+    """Return the machine's release as its own files have it; empty where they do not."""
     try:
         return platform.freedesktop_os_release().get("VERSION_CODENAME", "")
     except OSError:

@@ -35,7 +35,7 @@ ATS = "guestinfo.lab.ats"  # `on` or `off`: what the lab has made of hosts, NICs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolsReport:
-    """What the guest tells vCenter through VMware Tools."""
+    """What the guest reports to vCenter through VMware Tools."""
 
     address: str
     hostname: str
@@ -78,7 +78,7 @@ def begin(center: hub.Hub, vm: LabVm) -> None:
 
 
 def report(center: hub.Hub, vm: LabVm) -> ToolsReport:
-    """Return what the guest says once it can be reached and has told its host keys; it must have been begun."""
+    """Return what the guest says once it can be reached and has reported its host keys; it must have been begun."""
     at = folder(center.home, vm.id)
     hub.await_(lambda: pid(at) is not None, f"the guest of {vm.name} did not start", at / "console.log")
     address = (at / "address").read_text().strip()

@@ -80,7 +80,7 @@ def _lay(layer: Path, variables: Mapping[str, str]) -> None:
     texts = {
         "etc/ssh/ssh_config.d/vsml-lab.conf": _CLIENT,
         "etc/ssh/sshd_config.d/vsml-lab.conf": _SERVER.format(variables=_pairs(variables)),
-        "etc/resolv.conf": "",  # the nodes write what DNS would tell into /etc/hosts
+        "etc/resolv.conf": "",  # the nodes write what DNS would answer into /etc/hosts
     }
     _write(layer, texts)
     for folder in ("run/sshd", runtime.IN_GUESTS.lstrip("/")):

@@ -72,7 +72,7 @@ def _is_place(name: str, place: str) -> bool:
 
 
 def _is_hashed_place(name: str, place: str) -> bool:
-    """Tell whether a hashed name, `|1|SALT|HMAC-SHA1`, is the place's."""
+    """Return whether a hashed name, `|1|SALT|HMAC-SHA1`, is the place's."""
     try:
         salt, wanted = (base64.b64decode(part, validate=True) for part in name[3:].split("|"))
     except (ValueError, binascii.Error):

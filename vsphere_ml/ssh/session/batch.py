@@ -78,7 +78,7 @@ ask() {
 _OWN_NAME = re.compile(r"^/\S+/vsml\.\w{8}/asks: (?:(?:line )?\d+: |eval: )+", re.MULTILINE)
 
 
-class UnexpectedOutput(ValueError):  # noqa: N818 - a state of the text, told by whoever knows the guest
+class UnexpectedOutput(ValueError):  # noqa: N818 - a state of the text, reported by whoever knows the guest
     """What came back is not what the script prints."""
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.ssh.session.target import SshTarget
 
-# What paramiko logs is told by our errors; without a handler Python would print it to standard error.
+# What paramiko logs is in our errors; without a handler Python would print it to standard error.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 KEEPALIVE_S = 15

@@ -107,7 +107,7 @@ def not_back(target: SshTarget, deadline_s: float, seen: str) -> GuestError:
 
 
 def shorten_command(command: str) -> str:
-    """Return a command as it fits into a sentence. Of a long one the end tells most: settings come first."""
+    """Return a command as it fits into a sentence. Of a long one the end says most: settings come first."""
     line = " ".join(command.split())
     return line if len(line) <= LONGEST else f"{line[: LONGEST // 3]}…{line[1 - LONGEST + LONGEST // 3 :]}"
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.secret import Secret
 
 LONG_LINE = 8192
-SHORTEST_PART = 8  # of a secret of several lines; a shorter line of it tells nothing and stands in many texts
+SHORTEST_PART = 8  # of a secret of several lines; a shorter line of it gives nothing away and stands in many texts
 
 
 class Secrets:

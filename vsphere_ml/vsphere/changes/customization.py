@@ -24,7 +24,7 @@ _api: Any = vim.vm.customization
 def spec(customization: Customization, devices: Iterable[Any], named: Any | None = None) -> Any:
     """Return the specification for a VM with these devices; `named` is one of vCenter's, to be filled for this guest.
 
-    It has an entry for each network adapter, as vSphere wants it, told apart by their MAC addresses. What a named one
+    It has an entry for each network adapter, as vSphere wants it, by MAC address. What a named one
     says is kept, but for the host name, which is the node's, and an address that the cluster file gives.
     """
     made = deepcopy(named) if named is not None else _plain_specification(customization)

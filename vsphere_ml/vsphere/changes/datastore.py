@@ -121,7 +121,7 @@ def _split(file: str) -> tuple[str, str]:
 def _read_response(file: str, response: HTTPResponse) -> Seen:
     if response.status == HTTPStatus.OK:
         size = parse_integer(response.getheader("Content-Length") or "")
-        if size is None:  # without it nobody could tell a file from the beginning of one
+        if size is None:  # without it nobody could distinguish a file from the beginning of one
             raise _refused_error(file, "vCenter does not say how large it is")
         return Seen(size, response.getheader("Last-Modified") or "")
     if response.status == HTTPStatus.NOT_FOUND:
@@ -171,7 +171,7 @@ def _save(body: Body, here: Path, seen: Seen, notify: OnProgress) -> Path:
 def _write(file: Any, chunk: bytes, part: Path) -> None:
     try:
         file.write(chunk)
-    except OSError as error:  # else it would be told as a connection that broke
+    except OSError as error:  # else it would be reported as a connection that broke
         raise ConfigError(
             f"{part} cannot be written: {error.strerror}",
             code="file.unwritable",

@@ -41,7 +41,7 @@ _TRIES = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Who holds a lock. `where` tells machines and containers of one name apart."""
+    """Who holds a lock. `where` distinguishes machines and containers of one name."""
 
     user: str
     host: str
@@ -66,7 +66,7 @@ _KINDS = {each.name: int if each.name == "pid" else str for each in fields(Holde
 
 
 def parse(text: str | None) -> Holder | None:
-    """Return the holder that an attribute tells of; None when it tells of none."""
+    """Return the holder that an attribute names; None when it names none."""
     try:
         found = json_text.parse(text or "")
     except ValueError:
@@ -76,7 +76,7 @@ def parse(text: str | None) -> Holder | None:
 
 
 def this_machine() -> str:
-    """Return the boot and the process namespace in which process ids are ours; empty where nobody tells."""
+    """Return the boot and the process namespace in which process ids are ours; empty where unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()[:8]
         return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"

@@ -284,7 +284,7 @@ def _change(operation: str, device: Any) -> Any:
 
 
 def metadata(first_boot: FirstBoot, devices: Iterable[Any]) -> Any | None:
-    """Return the reconfiguration that tells a clone's guest its management NIC's MAC; None where it asks for none."""
+    """Return the reconfiguration that gives a clone's guest its management NIC's MAC; None where it asks for none."""
     cards = (each for each in devices if isinstance(each, _device.VirtualEthernetCard))
     mac = next((card.macAddress or "" for card in cards if not is_fast(card)), "")
     keys = first_boot.metadata_with(mac.lower())

@@ -30,7 +30,7 @@ _METHOD = re.compile(r"<(?:\w+:)?Body[^>]*>\s*<(?:\w+:)?(\w+)")
 
 
 class MessageLog(Protocol):
-    """What hears of each message that goes over a connection; `secret` names values that it must never keep."""
+    """What records each message that goes over a connection; `secret` names values that it must never keep."""
 
     def secret(self, value: str) -> None: ...
 

@@ -61,7 +61,7 @@ class ValueReader(_soap.SoapDeserializer):  # type: ignore[misc]
         self.stack.append(opening if isinstance(opening, type) else opening(self._source))
 
     def _key(self, tag: str, attr: Mapping[str, str]) -> tuple[Any, ...]:
-        """Return what tells what an element opens: what it stands in, and the types that it names; empty outermost."""
+        """Return the key of what an element opens: what it stands in, and the types that it names; empty outermost."""
         if not self.stack:
             return ()
         above = type(self.stack[-1])

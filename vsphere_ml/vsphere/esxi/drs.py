@@ -1,4 +1,4 @@
-"""Reads what clusters tell of how their hosts are emptied and managed: DRS, images, configuration profiles."""
+"""Reads how clusters empty and manage their hosts: DRS, images, configuration profiles."""
 
 from __future__ import annotations
 

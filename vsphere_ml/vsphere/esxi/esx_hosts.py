@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 PAUSE_S = 1.0
 TOOLS_S = 60.0  # until VMware Tools run in a guest that boots
-GRACE_S = 30.0  # beyond a deadline that vCenter itself is told, and until a host goes down
+GRACE_S = 30.0  # beyond a deadline that vCenter itself is given, and until a host goes down
 
 
 class EsxHosts:
@@ -244,7 +244,7 @@ class EsxHosts:
             booted = self._awaited(host, "runtime.bootTime")
             gone = gone or state not in {"connected", ""}
             again = booted is not None and booted.isoformat() != boot_time
-            # A host that tells no boot time has booted when it was away.
+            # A host without a boot time has booted when it was away.
             if state == "connected" and (gone if boot_time is None or booted is None else again):
                 return
             if time.monotonic() >= until:

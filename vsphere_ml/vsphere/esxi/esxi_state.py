@@ -152,7 +152,7 @@ def _host_state(
 
 
 def kernel(session: Session, host: Any, options: Any) -> KernelOption:
-    """Return the kernel setting as esxcli tells it, else as the host's option manager does."""
+    """Return the kernel setting as esxcli has it, else as the host's option manager does."""
     try:
         rows = esxcli.run(session, host, "system.settings.kernel.list", option=KERNEL_SETTING)
     except EsxcliError as error:
@@ -206,7 +206,7 @@ def _function(info: Any) -> FunctionSeen:
 
 
 def _desired_state(drs: ClusterDrs | None, host: Any, props: Mapping[str, Any]) -> DesiredState:
-    """Return what decides on a host, and in what it differs from that, as far as the last checks tell."""
+    """Return what decides on a host, and in what it differs from that, as far as the last checks show."""
     found = drs.desired if drs else DesiredState()
     checked = props.get("complianceCheckResult")
     if drs is not None and reference(host) in drs.other_software:

@@ -1,4 +1,4 @@
-"""Asks vSphere Lifecycle Manager which hosts differ from their cluster's image, by its last check; REST alone tells it.
+"""Asks vSphere Lifecycle Manager which hosts differ from their cluster's image, by its last check; it is in REST alone.
 
 By the vSphere Automation API, `GET /api/esx/settings/clusters/{cluster}/software/compliance` (ClusterCompliance), whose
 `non_compliant_hosts` and `incompatible_hosts` are hosts' ids.
@@ -20,9 +20,9 @@ _DIFFERENT = ("non_compliant_hosts", "incompatible_hosts")
 
 
 def differing_hosts(session: Session, clusters: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return the ids of the hosts that differ, by cluster; a cluster of which nothing is told is left out.
+    """Return the ids of the hosts that differ, by cluster; a cluster of which nothing is known is left out.
 
-    None is told before the first check, before 7.0, and without VcIntegrity.lifecycleSoftwareSpecification.Read.
+    Nothing is known before the first check, before 7.0, and without VcIntegrity.lifecycleSoftwareSpecification.Read.
     """
     found: dict[str, frozenset[str]] = {}
     for cluster in clusters:

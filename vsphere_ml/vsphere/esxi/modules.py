@@ -15,7 +15,7 @@ PATH = "configManager.kernelModuleSystem"
 
 
 def options(system: Any) -> Mapping[str, str] | None:
-    """Return the options of the NIC drivers that a host has; None when it tells nothing.
+    """Return the options of the NIC drivers that a host has; None when unknown.
 
     Reading them takes the privilege Host.Config.Settings. What a driver runs with now is nowhere in the API.
     """

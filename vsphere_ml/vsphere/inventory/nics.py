@@ -124,7 +124,7 @@ def _share_group_devices(
     shared: dict[PciAddress, tuple[VmRef, ...]],
     pci: Mapping[PciAddress, PciDevice],
 ) -> None:
-    """Tell of virtual functions in use by the port they belong to, where the VM's own device does not say it."""
+    """Report virtual functions in use under the port they belong to, where the VM's own device does not say it."""
     lending = shared_devices(pci)
     for place, vm in held.items():
         device, port = pci.get(place), lending.get(_bus(place))

@@ -49,7 +49,7 @@ WANTED: dict[Any, tuple[str, ...]] = {
         "config.autoExpand",
         "config.type",
     ),
-    # A switch's MTU is a property of VMware's own kind of switch config; the declared type of `config` lacks it.
+    # A switch's MTU is a property of VMware's own kind of switch config; it is not in the declared type of `config`.
     vim.DistributedVirtualSwitch: ("name", "uuid", "config", "capability.featuresSupported"),
     vim.Folder: ("name", "parent", "customValue"),
 }

@@ -24,7 +24,7 @@ _AT_ONCE = 8  # vCenter passes each question on to its host
 
 
 def vgpu_managers(session: Session, hosts: Collection[HostRef]) -> Mapping[HostRef, str]:
-    """Return the version of the vGPU manager on each host that tells one.
+    """Return the version of the vGPU manager on each host that reports one.
 
     A host that is away, and an account that may not ask, make an unknown version, not an error.
     """
@@ -32,7 +32,7 @@ def vgpu_managers(session: Session, hosts: Collection[HostRef]) -> Mapping[HostR
 
 
 def read_vgpu_managers(session: Session, hosts: Collection[HostRef]) -> Mapping[HostRef, str | None]:
-    """Return the version of the vGPU manager on each host: "" where none is installed, None where nobody can tell."""
+    """Return the version of the vGPU manager on each host: "" where none is installed, None where unknown."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return dict(zip(hosts, pool.map(lambda host: _version(session, host), hosts), strict=True))
 

@@ -88,7 +88,7 @@ _ADAPTERS = (  # subclasses before their bases
 
 
 def read_lean_vm(found: Any, props: Mapping[str, Any], fields: CustomAttributes) -> Vm:
-    """Return the VM as far as the bulk read tells. A VM that vCenter cannot read (orphaned) has zeroes."""
+    """Return the VM as far as the bulk read has it. A VM that vCenter cannot read (orphaned) has zeroes."""
     get = props.get
     host, parent = get("runtime.host"), get("parent")
     return Vm(
@@ -123,7 +123,7 @@ def hardware_version(text: str | None) -> int:
 
 
 def read_full_vm(vm: Vm, props: Mapping[str, Any]) -> Vm:
-    """Return the VM with what its properties in full tell."""
+    """Return the VM with all of its properties."""
     snapshot = props.get("snapshot.currentSnapshot")
     pool = props.get("resourcePool")
     known = settings(vm, props)

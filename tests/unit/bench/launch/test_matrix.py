@@ -1,4 +1,4 @@
-"""Which launches a wish comes to, and which of them a record already has."""
+"""Which launches a request comes to, and which of them a record already has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a host lacks before it takes nodes is told with the command to type, and only where it would help."""
+"""What is missing on a host before it takes nodes is reported with the command to type, where it would help."""
 
 from __future__ import annotations
 

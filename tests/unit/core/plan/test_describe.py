@@ -1,4 +1,4 @@
-"""Every change has words, as what happened and as what lacks."""
+"""Every change has words, as what happened and as what is missing."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def passthrough_gpus(count: int) -> dict[str, object]:
 
 
 def existing(**knobs: object) -> str:
-    """Return what is to be mended on a node whose VM was changed behind our back."""
+    """Return what is to be corrected on a node whose VM was changed behind our back."""
     plan = _plan_for(changed(one_node(), "node-1", **knobs))
     return "\n".join(missing for change in plan.changes for missing in drift_of(change))
 

@@ -1,4 +1,4 @@
-"""Every kind of step, as data: what a guest answers and what it lacks then; what it is told and given.
+"""Every kind of step, as data: what a guest answers and what is missing then; its commands and files.
 
 A case has `[step]`, `[facts]`, `[[look]]` tables of `seen` answers with the `lack` they mean (none: nothing lacks), and
 an `[apply]` table with the commands `told`, in order, and the `files` written; or `[refused]`, if it is refused before

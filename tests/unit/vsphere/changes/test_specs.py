@@ -1,4 +1,4 @@
-"""What goes over the wire for each wish, as pyvmomi's own types."""
+"""What goes over the wire for each change, as pyvmomi's own types."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def hostfile(job: Job) -> str:
 
 
 def _discovery(job: Job) -> str:
-    """Return the script that tells an elastic job its nodes. Horovod leaves out those that have failed."""
+    """Return the script that lists an elastic job's nodes. Horovod leaves out those that have failed."""
     return "#!/bin/sh\n" + "".join(f"echo {each}\n" for each in slots(job))
 
 

@@ -26,7 +26,7 @@ def start_by_hydra(job: Job, hosts: str, of_image: tuple[str, ...]) -> tuple[str
 
 
 def variables(job: Job) -> dict[str, str]:
-    """Return what MPICH's ranks are told: TCP by UCX, over the chosen interface. Within a node it has its own way."""
+    """Return the settings of MPICH's ranks: TCP by UCX, over the chosen interface. Within a node it has its own way."""
     return {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": job.interface}
 
 

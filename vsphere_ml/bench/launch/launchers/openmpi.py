@@ -1,6 +1,6 @@
 """Open MPI's mpirun, of both families.
 
-They are told everything twice, since Open MPI 5 moved its launcher's settings to PRRTE and ignores the old names.
+Every setting is given twice, since Open MPI 5 moved its launcher's settings to PRRTE and ignores the old names.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def prefix(job: Job) -> tuple[str, ...]:
 
 
 def variables(job: Job) -> dict[str, str]:
-    """Return what its launcher is told, by its former names and those of PRRTE."""
+    """Return its launcher's settings, by its former names and those of PRRTE."""
     agent = f"{job.folder}/bin/ssh"
     settings = {"plm_rsh_agent": agent, "plm_ssh_agent": agent}
     both = {f"{family}_MCA_{name}": value for family in ("OMPI", "PRTE") for name, value in settings.items()}

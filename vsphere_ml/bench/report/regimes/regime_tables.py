@@ -19,7 +19,7 @@ TITLES = ("REGIME", "STEP", "95 %", "BOUND", "REACHED", "SENT/MUST", "BEHIND", "
 
 
 def regime_tables(points: Sequence[RegimePoint]) -> Iterator[ReportTable]:
-    """Yield the figures, and the three questions that tell one regime from another; nothing without regimes."""
+    """Yield the figures, and the three questions that set one regime apart from another; nothing without regimes."""
     if points:
         yield figures_table(points)
         yield flows_table(points)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def text(runs: Sequence[Run]) -> Group:
-    """Return a line a log, then what none of them can tell."""
+    """Return a line a log, then what none of them has."""
     titles = Titles.of(run.configuration for run in runs)
     rows = ((run.source, titles(run.configuration), str(run.launch), _describe_figures(run)) for run in runs)
     diagnostics = dict.fromkeys((each.target, each.message) for run in runs for each in run.diagnostics)

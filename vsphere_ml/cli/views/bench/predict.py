@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extras:
-    """What a prediction tells where it is asked for."""
+    """What a prediction adds where it is asked for."""
 
     crossings: Sequence[Crossing] = ()
     memory: MemoryNeed | None = None

@@ -33,7 +33,7 @@ def scaling_table(seen: Study) -> Iterator[RenderableType]:
 
 
 def time_tables(seen: Study) -> Iterator[RenderableType]:
-    """Yield where the time of steps goes, and what CPUs were kept from, where that was told."""
+    """Yield where the time of steps goes, and what CPUs were kept from, where that is known."""
     for made in (tables.step_parts(seen), tables.contention(seen)):
         if made.rows:
             yield line((made.heading, "bold"))
@@ -70,7 +70,7 @@ def link_table(seen: Study) -> Iterator[RenderableType]:
 
 
 def notes(seen: Study) -> Iterator[RenderableType]:
-    """Yield what the record does not tell."""
+    """Yield what the record does not hold."""
     for each in tables.notices(seen):
         yield line((each, "yellow" if seen.synthetic else "dim"))
 

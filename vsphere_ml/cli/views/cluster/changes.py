@@ -113,7 +113,7 @@ def _customize(change: CustomizeGuest) -> str:
 
 
 def first_boot(answers: FirstBoot) -> str:
-    """Return what a guest is told at its first boot, without the data itself."""
+    """Return a guest's first-boot data in words, without its contents."""
     if answers.customization is not None:
         return (
             f"first boot: customization by vCenter; user {answers.user}, its key and the host keys are the template's"

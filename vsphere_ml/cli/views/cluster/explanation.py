@@ -1,4 +1,4 @@
-"""Why each node sits where it does, and what every other host lacked or had less of."""
+"""Why each node sits where it does, and what every other host did not have or had less of."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ PLACEMENT_TITLES = ("NODE", "HOST", "NUMA", "GPU", "NIC", "LOCALITY", "PAIRING")
 def text(plan: Plan, *, every_key: bool = False) -> Group:
     """Return the plan: what stops running first, then the stages, the places, and what cannot be known yet.
 
-    What the VMs will be is told once for all that are alike, with `every_key` down to vCenter's own keys.
+    What the VMs will be is said once for all that are alike, with `every_key` down to vCenter's own keys.
     """
     return Group(*parts(plan, every_key=every_key), summary(plan))
 
@@ -181,7 +181,7 @@ def _group_changes(stage: list[Change]) -> Iterator[Text]:
 
 
 def _first_boots(stage: list[Change]) -> Iterator[Text]:
-    """Yield what new guests are told, one line for all that are told the same."""
+    """Yield new guests' first-boot data, one line for all that have the same."""
     alike: dict[str, list[str]] = {}
     for each in stage:
         if isinstance(each, CloneVm) and each.first_boot is not None:
@@ -208,6 +208,6 @@ def _placement_row(each: NodePlacement) -> tuple[str, ...]:
 
 
 def nic_by_software(each: NodePlacement) -> str:
-    """Return a node's PVRDMA adapter, which no PCI function stands for; empty when it has none."""
+    """Return a node's PVRDMA adapter, which has no PCI function; empty when it has none."""
     found = (device_name(want) for want in each.target.devices if isinstance(want, WantPvrdma))
     return next(found, "")

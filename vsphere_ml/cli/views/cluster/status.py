@@ -1,4 +1,4 @@
-"""A cluster as it stands, node by node."""
+"""A cluster as it is, node by node."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STYLES = {"running": "green", "degraded": "yellow", "off": "yellow", "half made"
 
 
 def text(status: Status) -> Group:
-    """Return one line a node, then what lacks and what a person should know."""
+    """Return one line a node, then what is missing and what a person should know."""
     return Group(*_parts(status))
 
 
@@ -114,7 +114,7 @@ def _row(node: NodeStatus) -> tuple[str | Text, ...]:
 
 
 def _by_software(node: NodeStatus) -> str:
-    """Return the PVRDMA adapter of a node that lacks nothing."""
+    """Return the PVRDMA adapter of a node without drift."""
     return plans.nic_by_software(node.placement) if node.placement is not None and node.matches_file else ""
 
 

@@ -1,4 +1,4 @@
-"""What happens in guests: a live table on a terminal, a line an event elsewhere. Guests tell from many threads."""
+"""What happens in guests: a live table on a terminal, a line an event elsewhere. Events come from many threads."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class GuestBoard(MovingTable[_GuestRow]):
 
 
 def _guest_state(event: GuestEvent, at: str) -> tuple[str, str]:
-    """Return how a guest stands after the event, and where it is."""
+    """Return a guest's state after the event, and where it is."""
     match event:
         case Waiting():
             return "waiting", ""

@@ -71,7 +71,7 @@ def words(event: HostEvent) -> Text | None:  # noqa: PLR0911 - one arm for each 
 
 @dataclass(slots=True)
 class HostLines:
-    """One line an event, with the time of day; a step that takes long is told when it stands otherwise."""
+    """One line an event, with the time of day; a step that takes long is shown again when its state changes."""
 
     console: Console
     clock: Callable[[], str] = field(default=lambda: time.strftime("%H:%M:%S"))

@@ -57,7 +57,7 @@ def too_new(host: Host, requirements: NodeRequirements) -> Iterator[Reason]:
 
 
 def _no_pvrdma(host: Host, requirements: NodeRequirements, ready: HostConfigSpec) -> Iterator[Reason]:
-    """Yield what a host lacks for PVRDMA, by VMware's "Configure an ESXi Host for PVRDMA"."""
+    """Yield what is missing on a host for PVRDMA, by VMware's "Configure an ESXi Host for PVRDMA"."""
     if requirements.nic_network.ref not in host.networks:
         yield Reason(RejectReason.NETWORK, f"port group `{requirements.nic_network.name}` is not there")
     if HostConfigKind.PVRDMA in ready.kinds:

@@ -58,7 +58,7 @@ def every_gpu_set(
 ) -> Iterator[tuple[PciAddress, ...]]:
     """Yield every set of free GPUs that a node could have, also those that neither distance nor ESXi's policy favours.
 
-    Of sets that only swap GPUs between which nothing tells, the one with the lowest addresses comes alone.
+    Of sets that only swap GPUs that do not differ, the one with the lowest addresses comes alone.
     """
     if requirements.kind.spec.linked:
         yield from gpu_sets(capacity, requirements, near)
@@ -80,7 +80,7 @@ def _kind(capacity: HostCapacity, address: PciAddress) -> tuple[object, ...]:
 
 
 def gpu_kind(capacity: HostCapacity, address: PciAddress) -> Hashable:
-    """Return all that tells a GPU from others of its host, whoever has it: board, mode, place, and its neighbour.
+    """Return all that sets a GPU apart from others of its host, whoever has it: board, mode, place, and its neighbour.
 
     Neighbours by address are what NVLink groups are taken to be of; pairs of them lie within groups of four and eight.
     """
@@ -111,7 +111,7 @@ def _gpu_choices(free: Sequence[_Free], count: int) -> Iterator[tuple[PciAddress
 def nvlink_groups(capacity: HostCapacity, profile: ProfileName, count: int) -> Iterator[tuple[PciAddress, ...]]:
     """Yield the free GPUs that make up an NVLink group each.
 
-    vCenter tells that a host has such groups, not of which GPUs. They are taken to be neighbours by address, as bridges
+    vCenter says that a host has such groups, not of which GPUs. They are taken to be neighbours by address, as bridges
     and the partitions of an NVSwitch join them; what was really given shows once the VM runs.
     """
     gpus = sorted(vgpus.suitable_gpus(capacity.host, profile), key=lambda gpu: gpu.address)

@@ -21,12 +21,12 @@ _BY_REBOOT = frozenset({HostConfigKind.GRAPHICS, HostConfigKind.SRIOV, HostConfi
 
 
 def of_host(capacity: HostCapacity, requirements: NodeRequirements, option: NodeCandidate) -> frozenset[HostConfigKind]:
-    """Return the settings that lack; none where nothing may be changed, since nothing is offered there then."""
+    """Return the settings that are missing; none where nothing may be changed, since nothing is offered there then."""
     return frozenset(_missing_kinds(capacity, requirements, option)) if capacity.ready else frozenset()
 
 
 def refusal(capacity: HostCapacity, requirements: NodeRequirements, kinds: frozenset[HostConfigKind]) -> Reason | None:
-    """Return why a host cannot be given what lacks: it would have to be rebooted under VMs of others."""
+    """Return why a host cannot be given what is missing: it would have to be rebooted under VMs of others."""
     if not capacity.foreign_vms:
         return None
     rebooted = sorted(kind for kind in kinds if _takes_reboot(kind, capacity, requirements))

@@ -63,7 +63,7 @@ class VgpuUse:
 class HostCapacity:
     """A host and what nobody holds on it yet.
 
-    `holders` tells in words who holds a whole function, be it a GPU or a NIC; `shares` are the vGPUs of each GPU.
+    `holders` says in words who holds a whole function, be it a GPU or a NIC; `shares` are the vGPUs of each GPU.
     """
 
     host: Host
@@ -159,7 +159,7 @@ def host_capacities(
     ready: HostConfigSpec | None = None,
     automated: frozenset[ClusterRef] = frozenset(),
 ) -> dict[HostRef, HostCapacity]:
-    """Return what others leave on each host. What our own standing VMs hold is left too: they are placed first.
+    """Return what others leave on each host. What our own existing VMs hold is left too: they are placed first.
 
     With `ready`, what the hosts could be made to give is there as well. In `automated` clusters DRS may empty hosts.
     """
@@ -245,7 +245,7 @@ def _host_capacity(  # noqa: PLR0917
 
 
 def _neighbours(host: Host) -> dict[PciAddress, frozenset[PciAddress]]:
-    """Return, for each GPU, those under the same bridge; of the same NUMA node where the host tells no bridge."""
+    """Return, for each GPU, those under the same bridge; of the same NUMA node where the host shows no bridge."""
     under: dict[object, set[PciAddress]] = {}
     for address in {*(gpu.address for gpu in host.gpus), *(gpu.address for gpu in host.passthrough_gpus)}:
         above = bridges(host, address)
@@ -256,7 +256,7 @@ def _neighbours(host: Host) -> dict[PciAddress, frozenset[PciAddress]]:
 def _groups(host: Host, bridged: frozenset[frozenset[PciAddress]]) -> tuple[frozenset[PciAddress], ...]:
     """Return the GPUs of each bridge, of each NUMA node and of the host, and those that NVLink groups may be of.
 
-    vCenter does not tell of which GPUs an NVLink group is; they are taken to be neighbours by address.
+    vCenter does not say of which GPUs an NVLink group is; they are taken to be neighbours by address.
     """
     there = sorted(frozenset().union(*bridged))
     by_numa: dict[int | None, set[PciAddress]] = {}

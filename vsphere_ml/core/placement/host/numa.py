@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def numa_reasons(host: Host, requirements: NodeRequirements) -> Iterator[Reason]:
-    """Yield that a host has no NUMA node of the wanted number, where it tells which it has."""
+    """Yield that a host has no NUMA node of the wanted number, where it says which it has."""
     if requirements.numa_node is not None and host.numa and node(host, requirements.numa_node) is None:
         there = ", ".join(str(each.id) for each in host.numa)
         yield Reason(RejectReason.AFFINITY, f"has no NUMA node {requirements.numa_node}; it has {there}")

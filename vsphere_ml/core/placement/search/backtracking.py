@@ -191,7 +191,7 @@ class BacktrackingSearch:
         return self._most[key]
 
     def _state(self) -> Hashable:
-        """Return what tells this state from others: who waits, and how many hosts became what."""
+        """Return what sets this state apart from others: who waits, and how many hosts became what."""
         capacities = {step.capacity.order: step.capacity for step in self._path}
         became = Counter((self._before[order], self.signatures.of(capacity)) for order, capacity in capacities.items())
         return tuple(len(node_class.waiting) for node_class in self.node_classes), frozenset(became.items())

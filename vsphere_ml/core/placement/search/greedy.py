@@ -1,4 +1,4 @@
-"""Nodes and hosts while they are brought together: who sits where, and what each host still offers to each node."""
+"""Nodes and hosts while they are matched: who sits where, and what each host still offers to each node."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class PlacementState:
         refuse_many_switches(self.requirements)
 
     def place_existing(self) -> None:
-        """Place the nodes that stand, where they stand: the running ones first, since what they hold is a fact."""
+        """Place the existing nodes where they are: the running ones first, since what they hold is a fact."""
         there = [node for node in self.spec.nodes if node.name in self.ours]
         for node in sorted(there, key=lambda each: (not self.ours[each.name].powered_on, *self._hardness(each))):
             vm = self.ours[node.name]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class HostSignature:
-    """Gives hosts a value that is equal where nothing a node could ask for tells them apart.
+    """Gives hosts a value that is equal where they do not differ in anything a node could ask for.
 
     `pins` are the hosts that nodes ask for by name: these are like no other.
     """

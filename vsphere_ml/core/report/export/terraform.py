@@ -43,7 +43,7 @@ terraform {{
 
 provider "vsphere" {{}}
 """
-# Each would otherwise be brought to what this file does not or cannot say.
+# Each would otherwise be changed to what this file does not or cannot say.
 _IGNORED = (
     "annotation, clone, custom_attributes, disk, extra_config, network_interface, pci_device_id, tags, "
     "vapp, wait_for_guest_net_timeout"

@@ -27,7 +27,7 @@ _CONF, _MARK = "/etc/nccl.conf", "NCCL topology"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NcclTopology(Step):
-    """Where the VM's GPUs and NIC sit on its host, as NCCL_TOPO_FILE tells it."""
+    """Where the VM's GPUs and NIC sit on its host, for NCCL_TOPO_FILE."""
 
     KIND: ClassVar[str] = "nccl_topology"
     AFTER_REBOOT: ClassVar[bool] = True  # nvidia-smi answers once the driver is loaded
@@ -58,7 +58,7 @@ class NcclTopology(Step):
         try:
             text = _text(shell.ask(_topology_questions(facts)), facts)
         except ValueError:
-            return StepNeed.NOTHING  # what lacks is told by the second look
+            return StepNeed.NOTHING  # what is missing is reported by the second look
         shell.write(self.path, text)
         mode, owner, old = read_existing(shell, _CONF, facts)
         shell.write(_CONF, block(old, _MARK, self._line), mode=mode, owner=owner)

@@ -29,7 +29,7 @@ class GuestGid:
 
     @property
     def record(self) -> str:
-        """What NCCL and perftest are told later on, as a file of variables."""
+        """NCCL's and perftest's settings of later on, as a file of variables."""
         return (
             f"VSML_ROCE_DEVICE={self.device}\nVSML_ROCE_GID_INDEX={self.index}\nVSML_ROCE_INTERFACE={self.interface}\n"
         )
@@ -58,7 +58,7 @@ def _facts_of_port(facts: GuestFacts, at: int, mac: str | None) -> GuestFacts:
 
 
 def interface(facts: GuestFacts) -> str:
-    """Ask for a RoCE interface's name: by the MAC that vCenter tells, else by its place among those of mlx5_core."""
+    """Ask for a RoCE interface's name: by the MAC that vCenter knows, else by its place among those of mlx5_core."""
     if facts.roce_mac:
         mac = q(facts.roce_mac.lower())
         # A bond or a VLAN on top has the same MAC and comes later.

@@ -1,4 +1,4 @@
-"""Files brought to a guest: fetched by the guest itself, or copied from this machine."""
+"""Files copied to a guest: fetched by the guest itself, or copied from this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a guest is told before it boots: by its template's disk, cloud-init's guestinfo, a vSphere customization."""
+"""A guest's first-boot data: by its template's disk, cloud-init's guestinfo, a vSphere customization."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LabVm:
     gpus: tuple[LabGpu, ...] = ()
     nvlinks: int = 0  # between any two GPUs; 0 when they are not joined
     template: Mapping[str, Any] = field(default_factory=dict)  # what its template's disk has
-    customization: Mapping[str, Any] | None = None  # what vCenter has to tell the guest now, once
+    customization: Mapping[str, Any] | None = None  # what vCenter has to give the guest now, once
 
     @property
     def adapters(self) -> list[Mapping[str, Any]]:
@@ -68,7 +68,7 @@ class LabFirstBoot:
 
 
 def read_first_boot(vm: LabVm, at: Path) -> LabFirstBoot:
-    """Return what the guest with this folder is told now, or was told once."""
+    """Return what the guest with this folder is given now, or was given once."""
     metadata = cloudinit.decode_guestinfo(vm.extra_config, "metadata") if vm.has_cloud_init else {}
     userdata = cloudinit.userdata(vm.extra_config) if vm.has_cloud_init else {}
     users = [*_template_user(vm.template), *(userdata.get("users") or ())]
@@ -93,7 +93,7 @@ def _template_user(template: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _customization(vm: LabVm, at: Path) -> Mapping[str, Any] | None:
-    """Return what vCenter tells now, kept for later boots: it tells once, and the guest's disk remembers."""
+    """Return what vCenter gives now, saved for later boots: it gives it once, and the guest's disk remembers."""
     file = at / "customization.json"
     if vm.customization is not None:
         addresses = {number: nic["address"] for number, nic in enumerate(vm.adapters) if nic.get("address")}

@@ -1,4 +1,4 @@
-"""The order in which rooms suit a wish, against working all of it out anew."""
+"""The order in which hosts' capacities suit requirements, against working all of it out anew."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def emptiest(capacity: HostCapacity) -> tuple[int, ...] | None:
 def test_the_best_room_is_the_first_of_all(moves: list[tuple[int, bool, bool]]) -> None:
     there = {capacity.order: capacity for capacity in host_capacities(SITE.hosts, SITE.vms, {}).values()}
     log: list[int] = []
-    among = {order: capacity for order, capacity in there.items() if order != 2}  # not all rooms are for every wish
+    among = {order: capacity for order, capacity in there.items() if order != 2}  # not all suit
     rankings = [(suits, Ranking(among, suits, log)) for suits in (fullest, emptiest)]
     for order, come, asked in moves:
         capacity = there[order]
