@@ -20,6 +20,14 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield started
 
 
+@pytest.fixture(scope="module")
+def vcenter(lab: Lab) -> Iterator[Gateway]:
+    """Sign in to the lab for the tests of a module."""
+    made = labs.gateway(lab)
+    yield made
+    made.close()
+
+
 @pytest.fixture
 def gateway(lab: Lab) -> Iterator[Gateway]:
     made = labs.gateway(lab)

@@ -67,6 +67,15 @@ def running(state: Path, topology: str = server.DEFAULT_TOPOLOGY) -> Iterator[La
             server.stop_lab()
 
 
+@contextmanager
+def with_library(folder: Path, library: str) -> Iterator[Lab]:
+    """Run the quad lab with a content library, given as tables of a topology file; other paths start in the folder."""
+    topology = folder / "libraries.toml"
+    topology.write_text(server.topology_file("quad-8.0u3").read_text() + library)
+    with running(folder / "state", str(topology)) as started:
+        yield started
+
+
 def sign_in(lab: Lab, *, timeout_s: float = 60.0, trace: Path | None = None) -> session.Session:
     """Return a session of its own, TLS verified by the lab's CA."""
     return session.connect(

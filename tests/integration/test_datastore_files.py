@@ -22,12 +22,6 @@ pytestmark = pytest.mark.lab
 FILE = "[vsan] a folder/driver 100%.run"
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with labs.running(tmp_path_factory.mktemp("state")) as started:
-        yield started
-
-
 @pytest.fixture
 def vcenter(lab: Lab, tmp_path: Path) -> Iterator[Gateway]:
     made = Gateway(labs.sign_in(lab), tmp_path / "cache")

@@ -1,4 +1,4 @@
-"""The distributed switch of a lab: what it lacks is told, or raised on request, and read back."""
+"""The distributed switch of a lab: what is too small is reported, or raised on request, and read back."""
 
 from __future__ import annotations
 
@@ -61,13 +61,6 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
     with labs.running(tmp_path, "quad-8.0u3") as started:
         set_mtu(started, 1500)
         yield started
-
-
-@pytest.fixture
-def vcenter(lab: Lab) -> Iterator[Gateway]:
-    made = labs.gateway(lab)
-    yield made
-    made.close()
 
 
 def set_mtu(lab: Lab, mtu: int) -> None:

@@ -15,7 +15,6 @@ from vsphere_ml.core.model.spec import Source
 from vsphere_ml.core.placement.resolve import resolve
 from vsphere_ml.core.ports.vcenter import Scope
 from vsphere_ml.flows.site.read_site import scope
-from vsphere_ml.lab.server import topology_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,10 +39,7 @@ name = "appliance"
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    folder = tmp_path_factory.mktemp("libraries")
-    topology = folder / "libraries.toml"
-    topology.write_text(topology_file("quad-8.0u3").read_text() + LIBRARY)
-    with labs.running(folder / "state", str(topology)) as started:
+    with labs.with_library(tmp_path_factory.mktemp("libraries"), LIBRARY) as started:
         yield started
 
 
@@ -51,13 +47,6 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 def other_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with labs.running(tmp_path_factory.mktemp("without"), "quad-8.0u3") as started:
         yield started
-
-
-@pytest.fixture
-def vcenter(lab: Lab) -> Iterator[Gateway]:
-    gateway = labs.gateway(lab)
-    yield gateway
-    gateway.close()
 
 
 def spec(tmp_path: Path, item: str = "ubuntu-lib", library: str = "images") -> ClusterSpec:

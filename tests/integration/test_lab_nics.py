@@ -79,13 +79,6 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield started
 
 
-@pytest.fixture(scope="module")
-def vcenter(lab: Lab) -> Iterator[Gateway]:
-    made = labs.gateway(lab)
-    yield made
-    made.close()
-
-
 def by_ports(nodes: int) -> ClusterSpec:
     """Return as many nodes, each with a whole port of hosts whose one port of two is the uplink of a switch."""
     text = labs.cluster_file(

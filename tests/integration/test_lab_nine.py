@@ -42,14 +42,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield started
 
 
-@pytest.fixture(scope="module")
-def vcenter(lab: Lab) -> Iterator[Gateway]:
-    made = labs.gateway(lab)
-    yield made
-    made.close()
-
-
-def wish(cluster: str) -> ClusterSpec:
+def make_spec(cluster: str) -> ClusterSpec:
     return load_text(labs.cluster_file("nine", cluster=cluster, gpu=WAYS[cluster]), "cluster.toml")
 
 
@@ -97,7 +90,7 @@ def test_devices_that_have_names_are_listed_whatever_they_are(lab: Lab, vcenter:
 @pytest.mark.parametrize("cluster", WAYS)
 def test_the_counts_agree_when_more_is_taken(cluster: str, vcenter: Gateway) -> None:
     before = sum(each.free or 0 for each in agreed(vcenter).hosts)
-    spec = wish(cluster)
+    spec = make_spec(cluster)
     try:
         made = provision(RunContext(spec, vcenter, lambda _: None, SystemClock()), approve=lambda _: True)
         assert made.done, made.error

@@ -49,12 +49,6 @@ _device: Any = vim.vm.device
 TRACE = "trace.xml"
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with labs.running(tmp_path_factory.mktemp("state")) as started:
-        yield started
-
-
 @pytest.fixture
 def connect(lab: Lab, tmp_path: Path) -> Connect:
     return lambda: Gateway(labs.sign_in(lab, trace=tmp_path / TRACE))
