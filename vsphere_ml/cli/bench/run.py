@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from vsphere_ml.cli.bench.records.record import RECORDS
-from vsphere_ml.cli.bench.run_options import BenchOptions, bench_spec, launch_settings, site_values
+from vsphere_ml.cli.bench.run_options import BenchOptions, bench_spec, launch_settings
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, OnlyNodes, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
@@ -32,10 +32,7 @@ def run(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: BenchOpt
     asked = bench_spec(given, spec, len(only) if only else len(spec.nodes))
     folder = given.settings.into or RECORDS / f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}"
     if given.matrix.within is RunIn.KUBERNETES:
-        values = site_values(given.pods, spec)
-        with open_pod_benchmark(
-            terminal, spec, asked, settings, folder=folder, values=values, context=given.pods.context or ""
-        ) as pods:
+        with open_pod_benchmark(terminal, spec, asked, settings, folder=folder, pods=given.pods) as pods:
             return view.answer(bench_in_pods(pods))
     with open_benchmark(terminal, spec, asked, settings, folder=folder, only=only or ()) as benchmark:
         done = bench(benchmark)

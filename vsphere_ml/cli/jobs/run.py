@@ -77,6 +77,8 @@ class _JobOptions:
     ] = None
     interface: Annotated[str, typer.Option(metavar="NAME", help="The interface that ranks talk over.")] = ""
     detach: Annotated[bool, typer.Option("--detach", help="Start the job, and do not wait for its end.")] = False
+    pods: PodOptions
+    image: PodImageOptions
 
 
 @command
@@ -86,8 +88,6 @@ def run(
     *,
     file: ClusterFileOption = DEFAULT_FILE,
     given: _JobOptions,
-    pods: PodOptions,
-    image: PodImageOptions,
     only: OnlyNodes = None,
     refresh: Refresh = False,
 ) -> Answer:
@@ -113,9 +113,9 @@ def run(
     with tempfile.TemporaryDirectory() as scratch:
         archive = _pack(given, Path(scratch))
         if given.within is RunIn.KUBERNETES:
-            jobs = open_pods(file, pods.namespace, pods.context, only)
+            jobs = open_pods(file, given.pods.namespace, given.pods.context, only)
             asked = replace(_request(jobs.spec, given, words), variables=variables, archive=archive)
-            record = jobs.start(_in_pods(asked, image), site_values(pods, jobs.spec))
+            record = jobs.start(_in_pods(asked, given.image), site_values(given.pods, jobs.spec))
         else:
             jobs = open_nodes(terminal, file, refresh=refresh, only=only)
             asked = replace(_request(jobs.spec, given, words), variables=variables, archive=archive)

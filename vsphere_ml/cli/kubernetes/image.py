@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vsphere_ml.cli.kubernetes.lint import app
-from vsphere_ml.cli.options import command
+from vsphere_ml.cli.options import command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.kubernetes.image.variants import MpiName
@@ -17,18 +17,30 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from vsphere_ml.kubernetes.image.containerfile import ImageSpec
+    from vsphere_ml.kubernetes.image.variants import SshdVariant
 
-Base = Annotated[
-    str | None,
-    typer.Option(metavar="IMAGE", help="Image with MPI and what trains, such as one of NGC or NVIDIA AI Enterprise."),
-]
-Mpi = Annotated[MpiName, typer.Option(help="MPI of the base.")]
-NonRoot = Annotated[bool, typer.Option("--non-root", help="Run sshd as a user, on port 2222.")]
-Into = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write the Containerfile and its files here.")]
-Build = Annotated[
-    str | None,
-    typer.Option(metavar="TAG", help="Build it under this name, by docker, podman, nerdctl or buildah."),
-]
+
+@option_group
+class _ImageOptions:
+    """What the image is built on, and where it goes."""
+
+    base: Annotated[
+        str | None,
+        typer.Option(
+            metavar="IMAGE", help="Image with MPI and what trains, such as one of NGC or NVIDIA AI Enterprise."
+        ),
+    ] = None
+    mpi: Annotated[MpiName, typer.Option(help="MPI of the base.")] = MpiName.OPENMPI
+    non_root: Annotated[bool, typer.Option("--non-root", help="Run sshd as a user, on port 2222.")] = False
+    into: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write the Containerfile and its files here.")] = (
+        None
+    )
+    build: Annotated[
+        str | None,
+        typer.Option(metavar="TAG", help="Build it under this name, by docker, podman, nerdctl or buildah."),
+    ] = None
+
+
 Check = Annotated[
     list[Path] | None,
     typer.Option(
@@ -41,16 +53,7 @@ Check = Annotated[
 
 @app.command()
 @command
-def image(
-    _terminal: Terminal,
-    *,
-    base: Base = None,
-    mpi: Mpi = MpiName.OPENMPI,
-    non_root: NonRoot = False,
-    into: Into = None,
-    build: Build = None,
-    check: Check = None,
-) -> Answer:
+def image(_terminal: Terminal, *, given: _ImageOptions, check: Check = None) -> Answer:
     """Write the image of an MPIJob on a base of yours, build it, or check one that is there.
 
     mpi-operator wants an sshd that takes the job's key, and the same MPI in launcher and workers; images of NGC have no
@@ -62,34 +65,32 @@ def image(
     from vsphere_ml.kubernetes.image.containerfile import ImageSpec
     from vsphere_ml.kubernetes.image.variants import ROOT, make_user_variant
 
-    variant = make_user_variant() if non_root else ROOT
-    if check and (base or into or build):
+    variant = make_user_variant() if given.non_root else ROOT
+    if check and (given.base or given.into or given.build):
         raise ConfigError("--check looks at an image that is there", code="usage", hint="--check PATH alone")
     if check:
-        return _check(check, non_root=non_root)
-    _require_base(base, into, build)
-    return _write(ImageSpec(base=str(base), variant=variant, mpi=mpi), into, build)
+        return _check(check, variant)
+    _require_base(given)
+    return _write(ImageSpec(base=str(given.base), variant=variant, mpi=given.mpi), given.into, given.build)
 
 
-def _require_base(base: str | None, into: Path | None, build: str | None) -> None:
+def _require_base(given: _ImageOptions) -> None:
     from vsphere_ml.kubernetes.export.site_values import is_image
 
-    if base is None or not is_image(base):
-        why = "nothing says what the image is built on" if base is None else f"`{base}` is no image"
+    if given.base is None or not is_image(given.base):
+        why = "nothing says what the image is built on" if given.base is None else f"`{given.base}` is no image"
         raise ConfigError(
             why, code="usage", target="--base", hint="--base nvcr.io/nvidia/tensorflow:23.03-tf2-py3, or --check PATH"
         )
-    if build is not None and into is None:
+    if given.build is not None and given.into is None:
         raise ConfigError("--build builds what --into has written", code="usage", hint="--into FOLDER --build TAG")
 
 
-def _check(paths: list[Path], *, non_root: bool) -> Answer:
+def _check(paths: list[Path], variant: SshdVariant) -> Answer:
     from vsphere_ml.cli.views.kubernetes import image as view
     from vsphere_ml.kubernetes.image.contract import check_images, contract_error
     from vsphere_ml.kubernetes.image.read_image import read_image
-    from vsphere_ml.kubernetes.image.variants import ROOT, make_user_variant
 
-    variant = make_user_variant() if non_root else ROOT
     found = check_images([read_image(path) for path in paths], variant)
     error = contract_error(found)
     return Answer(

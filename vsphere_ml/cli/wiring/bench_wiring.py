@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vsphere_ml.bench.launch.matrix import BenchSpec
+    from vsphere_ml.cli.bench.run_options import PodOptions
     from vsphere_ml.cli.terminal import Terminal
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.flows.bench.launch import LaunchSettings
-    from vsphere_ml.kubernetes.export.site_values import SiteValues
 
 
 @contextmanager
@@ -63,11 +63,12 @@ def open_pod_benchmark(
     settings: LaunchSettings,
     *,
     folder: Path,
-    values: SiteValues,
-    context: str,
+    pods: PodOptions,
 ) -> Iterator[PodBenchmark]:
     """Yield what to measure in pods of the cluster that the kubeconfig names; `folder` takes the record."""
-    api = connect(context)
+    from vsphere_ml.cli.bench.run_options import site_values
+
+    values, api = site_values(pods, spec), connect(pods.context or "")
     with (
         site_wiring.vcenter(spec.vcenter, terminal) as vcenter,
         show_apply_progress(terminal.err) as notify,

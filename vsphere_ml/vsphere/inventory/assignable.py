@@ -1,4 +1,4 @@
-"""Asks hosts what no property tells: device groups, what profiles are, system ids, hardware versions."""
+"""Asks hosts what is in no property: device groups, what profiles are, system ids, hardware versions."""
 
 from __future__ import annotations
 
@@ -126,10 +126,6 @@ class Assignable:
             if reference(browser) not in self._newest:
                 self._newest[reference(browser)] = _newest_by(browser)
 
-    def newest(self, ref: HostRef) -> int | None:
-        """Return the newest virtual hardware of a host, where vCenter says it."""
-        return max((hosts[ref] for hosts in self._newest.values() if ref in hosts), default=None)
-
     def learnt(self, ref: HostRef, props: Mapping[str, Any]) -> Extra:
         """Return what was learnt of a host."""
         offered = props.get("config.sharedPassthruGpuTypes") or ()
@@ -141,6 +137,7 @@ class Assignable:
             module_options=self._modules.get(ref),
             most_vgpus=self._most_vgpus.get(ref),
             vgpu_manager=self._managers.get(ref),
+            newest_hardware=max((hosts[ref] for hosts in self._newest.values() if ref in hosts), default=None),
             no_answer=self._no_answer.get(ref, ""),
         )
 
@@ -178,7 +175,7 @@ class Assignable:
 
 def _newest_by(browser: Any) -> dict[HostRef, int]:
     newest: dict[HostRef, int] = {}
-    with suppress(*AWAY):  # the release tells it then
+    with suppress(*AWAY):  # it follows from the release then
         for option in browser.QueryConfigOptionDescriptor() or ():
             for each in option.host or ():
                 ref = HostRef(reference(each))

@@ -67,7 +67,7 @@ _OLDEST_HARDWARE = 14
 
 @dataclass(slots=True)
 class Extra:
-    """What only calls to the host's managers tell."""
+    """What only calls to the host's managers answer."""
 
     profiles: tuple[VgpuProfile, ...] = ()
     groups: tuple[DeviceGroup, ...] = ()
@@ -76,6 +76,7 @@ class Extra:
     module_options: tuple[tuple[str, str], ...] | None = None
     most_vgpus: int | None = None
     vgpu_manager: str | None = None
+    newest_hardware: int | None = None
     no_answer: str = ""
 
 
@@ -95,7 +96,6 @@ def host(
     props: Mapping[str, Any],
     *,
     cluster: ClusterRef | None,
-    hardware: int | None,
     reserved_mib: int,
     extra: Extra,
     vms: Mapping[VmRef, Vm],
@@ -116,7 +116,7 @@ def host(
         connected=props.get("runtime.connectionState") == "connected" and not extra.no_answer,
         no_answer=extra.no_answer,
         maintenance=bool(props.get("runtime.inMaintenanceMode")),
-        max_hardware_version=hardware or newest_hardware(version),
+        max_hardware_version=extra.newest_hardware or newest_hardware(version),
         memory_reserved=mib(reserved_mib),
         numa=_numa(props),
         pci=pci,

@@ -269,7 +269,6 @@ class _Read:
             self.host_objects[ref],
             props,
             cluster=parent if parent in clusters else None,
-            hardware=self.assignable.newest(ref),
             reserved_mib=self.reserved[ref],
             extra=self.assignable.learnt(ref, props),
             vms=detailed,

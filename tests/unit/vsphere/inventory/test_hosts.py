@@ -61,7 +61,6 @@ def host(props: dict[str, Any], *vms: Vm) -> Host:
         vim.HostSystem("host-1", STUB),
         props,
         cluster=None,
-        hardware=None,
         reserved_mib=0,
         extra=hosts.Extra(),
         vms={vm.ref: vm for vm in vms},
