@@ -96,7 +96,7 @@ def _leaves(command: Any, path: str = "vsml") -> dict[str, Any]:
         ("", False),
     ],
 )
-def test_a_wish_for_json_is_seen_also_where_the_rest_is_wrong(typed: str, wanted: bool) -> None:  # noqa: FBT001
+def test_a_request_for_json_is_seen_also_where_the_rest_is_wrong(typed: str, wanted: bool) -> None:  # noqa: FBT001
     assert wants_json(typed.split()) is wanted
 
 
@@ -144,18 +144,19 @@ def test_every_command_of_a_cluster_file_takes_it_as_an_option() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "wanted"),
+    "arguments",
     [
-        (("check", "-o", "yaml"), "'yaml' is not one of 'table', 'json'"),
-        (("plan", "--timeout", "abc"), "'abc' is not a number"),
-        (("plan", "--timeout", "0"), "expected at least 0.1, found 0"),
-        (("lab", "up", "--port", "x"), "'x' is not a whole number"),
+        ("check", "-o", "yaml"),
+        ("plan", "--timeout", "abc"),
+        ("plan", "--timeout", "0"),
+        ("lab", "up", "--port", "x"),
     ],
 )
 def test_a_wrong_value_is_told_in_our_words(
-    arguments: tuple[str, ...], wanted: str, vsml: Callable[..., Ended]
+    arguments: tuple[str, ...], vsml: Callable[..., Ended], golden: Golden
 ) -> None:
     ended = vsml(*arguments)
-    assert (ended.status, wanted in ended.err) == (2, True), ended.err
+    assert ended.status == 2
+    golden(ended.err)
     assert "Input should" not in ended.err
     assert "Value error" not in ended.err

@@ -104,25 +104,25 @@ def test_a_configuration_that_the_record_lacks_does_not_pass(golden: Golden) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    "text",
     [
-        ("[[threshold]", "Expected"),
-        (f"[[threshold]]\nat_least = {'9' * 5000}\n", "cannot be read"),
-        (f"[[threshold]]\nbelow_baseline_percent = 1{'0' * 400}\n", "cannot be read"),
-        (f"[[threshold]]\nat_least = {'[' * 5000}\n", "nested"),
-        ("", "at least one [[threshold]] is wanted"),
-        ("[[threshold]]\n", "one of below_baseline_percent"),
-        ("[[threshold]]\nbelow_baselin_percent = 5\n", "is `below_baseline_percent` meant?"),
-        ("[[threshold]]\nat_least = nan\n", "a number of 0 or more is wanted"),
-        ('[[threshold]]\nat_least = 1\nnodes = "2"\n', "a whole number is wanted"),
-        ("limit = 1\n", "there is no key `limit` here"),
+        "[[threshold]",
+        f"[[threshold]]\nat_least = {'9' * 5000}\n",
+        f"[[threshold]]\nbelow_baseline_percent = 1{'0' * 400}\n",
+        f"[[threshold]]\nat_least = {'[' * 5000}\n",
+        "",
+        "[[threshold]]\n",
+        "[[threshold]]\nbelow_baselin_percent = 5\n",
+        "[[threshold]]\nat_least = nan\n",
+        '[[threshold]]\nat_least = 1\nnodes = "2"\n',
+        "limit = 1\n",
     ],
 )
-def test_a_file_that_is_wrong_is_told_with_what_is(text: str, why: str) -> None:
+def test_a_file_that_is_wrong_is_told_with_what_is(text: str, golden: Golden) -> None:
     with pytest.raises(ConfigError) as refused:
         of(text)
     assert refused.value.code == "thresholds.unreadable"
-    assert why in " ".join(each.message for each in refused.value.problems)
+    golden(each.message for each in refused.value.problems)
 
 
 def test_a_file_without_a_schema_is_refused() -> None:

@@ -57,39 +57,36 @@ def test_runs_come_in_the_order_they_were_started(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "key", "message"),
+    ("path", "value", "key"),
     [
-        (("schema",), "vsml.bench/9", "schema", "its schema is 'vsml.bench/9', this vsml reads vsml.bench/3"),
-        (("configuration", "ranks"), "2", "configuration.ranks", "a whole number is wanted, not '2'"),
-        (("configuration", "ranks"), 0, "configuration.ranks", "more than 0 is wanted, not 0"),
-        (("configuration", "rank"), 2, "configuration.rank", "there is no key 'rank' here"),
-        (("configuration", "workload"), "dance", "configuration.workload", "one of train, "),
-        (("lab",), 1, "lab", "true or false is wanted, not 1"),
-        (("steps", "step_s", 1, 2), 0, "steps.step_s.1.2", "more than 0 is wanted, not 0.0"),
-        (("steps", "step_s", 1, 2), None, "steps.step_s.1.2", "a number is wanted, not null"),
-        (("steps", "step_s", 1), [1.0], "steps.step_s.1", "rank 1 has 1 steps, rank 0 has 3"),
-        (("steps", "step_s"), [[1.0]], "steps.step_s", "it has 1 ranks, the configuration 2"),
-        (("steps", "compute_s"), [[1.0], [1.0]], "steps.compute_s", "it has not as many steps as step_s"),
-        (("started",), "yesterday", "started", "a time such as "),
-        (("proofs",), {}, "proofs", "a list is wanted, not an object"),
-        (("cluster",), [], "cluster", "an object is wanted, not a list"),
-        (("link", "mtu_bytes"), -1500, "link.mtu_bytes", "more than 0 is wanted, not -1500"),
-        (("steps", "step_s", 1, 2), 10**400, "steps.step_s.1.2", "a number is wanted, not one of 401 digits"),
-        (
-            ("configuration", "parameters"),
-            10**30,
-            "configuration.parameters",
-            "a number is wanted, not one of 31 digits",
-        ),
-        (("steps", "step_s", 1, 2), 1e300, "steps.step_s.1.2", "a number from 1e-12 to 1e+18 is wanted, not 1e+300"),
-        (("steps", "step_s", 1, 2), 1e-300, "steps.step_s.1.2", "a number from 1e-12 to 1e+18 is wanted, not 1e-300"),
+        (("schema",), "vsml.bench/9", "schema"),
+        (("configuration", "ranks"), "2", "configuration.ranks"),
+        (("configuration", "ranks"), 0, "configuration.ranks"),
+        (("configuration", "rank"), 2, "configuration.rank"),
+        (("configuration", "workload"), "dance", "configuration.workload"),
+        (("lab",), 1, "lab"),
+        (("steps", "step_s", 1, 2), 0, "steps.step_s.1.2"),
+        (("steps", "step_s", 1, 2), None, "steps.step_s.1.2"),
+        (("steps", "step_s", 1), [1.0], "steps.step_s.1"),
+        (("steps", "step_s"), [[1.0]], "steps.step_s"),
+        (("steps", "compute_s"), [[1.0], [1.0]], "steps.compute_s"),
+        (("started",), "yesterday", "started"),
+        (("proofs",), {}, "proofs"),
+        (("cluster",), [], "cluster"),
+        (("link", "mtu_bytes"), -1500, "link.mtu_bytes"),
+        (("steps", "step_s", 1, 2), 10**400, "steps.step_s.1.2"),
+        (("configuration", "parameters"), 10**30, "configuration.parameters"),
+        (("steps", "step_s", 1, 2), 1e300, "steps.step_s.1.2"),
+        (("steps", "step_s", 1, 2), 1e-300, "steps.step_s.1.2"),
     ],
 )
-def test_a_wrong_value_is_told_with_its_place(path: tuple[str | int, ...], value: Any, key: str, message: str) -> None:
+def test_a_wrong_value_is_told_with_its_place(
+    path: tuple[str | int, ...], value: Any, key: str, golden: Golden
+) -> None:
     content = edited(path, value)
     line, text, why = refused(content)
     assert text == key
-    assert why.startswith(message)
+    golden(why)
     assert line == line_of(content, path)
     assert line is not None
     if path[-1] == "ranks":

@@ -106,21 +106,23 @@ def test_nothing_measured_is_told_in_the_tools_own_words(golden: Golden) -> None
 
 
 @pytest.mark.parametrize(
-    ("transport", "has", "why"),
+    ("transport", "has"),
     [
-        (Transport.TCP, {}, "node-1, node-2: no iperf3"),
-        (Transport.ROCE, {"ports": ()}, "node-1, node-2: no RDMA device"),
-        (Transport.ROCE, {"ports": (rdma.Port(device="mlx5_0"),)}, "node-1, node-2: no active RDMA port"),
-        (Transport.ROCE, {"perftest": None}, "node-1, node-2: no ib_write_bw"),
-        (Transport.GPUDIRECT, {"gpus": 0}, "node-1, node-2: no GPU"),
-        (Transport.GPUDIRECT, {"perftest": replace(TOOL, cuda=False)}, "built without CUDA"),
-        (Transport.GPUDIRECT, {"peermem": False}, "neither nvidia-peermem nor DMA-BUF"),
+        (Transport.TCP, {}),
+        (Transport.ROCE, {"ports": ()}),
+        (Transport.ROCE, {"ports": (rdma.Port(device="mlx5_0"),)}),
+        (Transport.ROCE, {"perftest": None}),
+        (Transport.GPUDIRECT, {"gpus": 0}),
+        (Transport.GPUDIRECT, {"perftest": replace(TOOL, cuda=False)}),
+        (Transport.GPUDIRECT, {"peermem": False}),
     ],
 )
-def test_what_is_not_measured_is_said_with_the_reason(transport: Transport, has: dict[str, object], why: str) -> None:
+def test_what_is_not_measured_is_said_with_the_reason(
+    transport: Transport, has: dict[str, object], golden: Golden
+) -> None:
     text = link_tools.missing_tool(transport, nodes(**has))
     assert text is not None
-    assert why in text
+    golden(text)
     diagnostic = link_tools.not_measured(transport, text)
     assert diagnostic.message == f"not measured: {text}"
     assert diagnostic.hint

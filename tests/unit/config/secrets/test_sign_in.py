@@ -83,18 +83,18 @@ def test_the_environment_is_asked_in_order(environ: dict[str, str], text: str, w
 
 
 @pytest.mark.parametrize(
-    ("environ", "is_reported"),
+    "environ",
     [
-        ({"GOVC_URL": "other.test", "GOVC_PASSWORD": "x"}, "GOVC_PASSWORD is not used, because GOVC_URL names another"),
-        ({"VSPHERE_USER": "eve", "VSPHERE_PASSWORD": "x"}, "VSPHERE_PASSWORD is not used, because VSPHERE_USER names"),
-        ({"GOVC_URL": "eve:x@vc.test"}, "GOVC_URL is not used, because GOVC_URL names another vCenter or account"),
+        {"GOVC_URL": "other.test", "GOVC_PASSWORD": "x"},
+        {"VSPHERE_USER": "eve", "VSPHERE_PASSWORD": "x"},
+        {"GOVC_URL": "eve:x@vc.test"},
     ],
 )
-def test_a_password_is_never_sent_where_it_was_not_meant_for(environ: dict[str, str], is_reported: str) -> None:
+def test_a_password_is_never_sent_where_it_was_not_meant_for(environ: dict[str, str], golden: Golden) -> None:
     with pytest.raises(ConfigError) as raised:
         found(environ)
     assert raised.value.code == "secret.missing"
-    assert is_reported in raised.value.message
+    golden(raised.value.message)
 
 
 def test_servers_are_the_same_however_they_are_written() -> None:

@@ -32,34 +32,25 @@ def test_the_refusal_names_who_holds_the_gpus(golden: Golden) -> None:
 
 
 @pytest.mark.parametrize(
-    ("knobs", "words"),
+    "knobs",
     [
-        ({"connected": False}, "not connected"),
-        ({"maintenance": True}, "in maintenance mode"),
-        ({"datastores": frozenset()}, "datastore `vsan` is not mounted"),
-        ({"networks": frozenset()}, "port group `vm-mgmt` is not there"),
-        ({"max_hardware_version": 15}, "takes hardware version 15 at most, 19 needed"),
-        ({"profiles": ()}, "does not offer A100-40C; it offers no vGPU profile"),
-        ({"memory": gib(32)}, "32 GiB of memory left to reserve, 64 GiB needed"),
-        ({"memory_reserved": gib(1000)}, "24 GiB of memory left to reserve, 64 GiB needed"),
-        ({"gpus": ()}, "0 of 0 GPUs free, 1 needed"),
-        ({"nics": (), "groups": ()}, "has no ConnectX-6 Dx"),
-        (
-            {"networks": frozenset({MGMT}), "groups": ()},
-            "port group `roce` is not there",
-        ),
-        (
-            {"nics": (port("0000:3d:00.0", "vmnic4", sriov=False),), "groups": ()},
-            (
-                "no function of a ConnectX-6 Dx is free: 0000:3d:00.0 has SR-IOV off and is not "
-                "enabled for passthrough (rule host-functions)"
-            ),
-        ),
+        {"connected": False},
+        {"maintenance": True},
+        {"datastores": frozenset()},
+        {"networks": frozenset()},
+        {"max_hardware_version": 15},
+        {"profiles": ()},
+        {"memory": gib(32)},
+        {"memory_reserved": gib(1000)},
+        {"gpus": ()},
+        {"nics": (), "groups": ()},
+        {"networks": frozenset({MGMT}), "groups": ()},
+        {"nics": (port("0000:3d:00.0", "vmnic4", sriov=False),), "groups": ()},
     ],
 )
-def test_every_host_says_why_not(knobs: dict[str, object], words: str) -> None:
+def test_every_host_says_why_not(knobs: dict[str, object], golden: Golden) -> None:
     error = refused(cluster(1), one_host(**knobs))
-    assert error.details == (f"esx-01.lab.test: {words}",)
+    golden(error.details)
     assert error.hint
 
 
@@ -86,17 +77,15 @@ def test_used_virtual_functions_are_counted(golden: Golden) -> None:
 
 
 @pytest.mark.parametrize(
-    ("knobs", "words"),
+    "knobs",
     [
-        ({"sriov_enabled": False}, "0000:3d:00.0 is not enabled for passthrough (rule host-passthrough)"),
-        ({"vfs": 8}, "0000:3d:00.0 is not enabled for passthrough, and hands out 8 virtual functions (rule host-pass"),
-        ({"switch": "dvs-gpu"}, "0000:3d:00.0 is an uplink of `dvs-gpu` (rule host-passthrough)"),
-        ({"held_by": VmRef("vm-50")}, "0000:3d:00.0 used by vm "),
+        {"sriov_enabled": False},
+        {"vfs": 8},
+        {"switch": "dvs-gpu"},
+        {"held_by": VmRef("vm-50")},
     ],
 )
-def test_a_port_that_is_not_to_be_had_as_a_whole_is_said_with_what_it_is(
-    knobs: dict[str, Any], words: str, golden: Golden
-) -> None:
+def test_a_port_that_is_not_to_be_had_as_a_whole_is_said_with_what_it_is(knobs: dict[str, Any], golden: Golden) -> None:
     nics = (replace(r750xa(1).nics[0], **knobs),)
     error = refused(cluster(nodes(1, nic=NicRequest(kind=NicKind.PASSTHROUGH))), one_host(nics=nics, groups=()))
     assert (error.code, error.target) == ("placement.infeasible", "node-1")
@@ -104,17 +93,17 @@ def test_a_port_that_is_not_to_be_had_as_a_whole_is_said_with_what_it_is(
 
 
 @pytest.mark.parametrize(
-    ("knobs", "words"),
+    "knobs",
     [
-        ({"gpu": GpuRequest(kind=GpuKind.PASSTHROUGH, profile="A100-40C")}, "`A100-40C` is a vGPU profile"),
-        ({"gpu": GpuRequest(kind=GpuKind.MIG, profile="A100-20C")}, "`A100-20C` is no MIG profile"),
-        ({"gpu": GpuRequest(profile="A100")}, "`A100` is not a vGPU profile"),
+        {"gpu": GpuRequest(kind=GpuKind.PASSTHROUGH, profile="A100-40C")},
+        {"gpu": GpuRequest(kind=GpuKind.MIG, profile="A100-20C")},
+        {"gpu": GpuRequest(profile="A100")},
     ],
 )
-def test_kinds_that_are_not_built_are_refused_by_name(knobs: dict[str, object], words: str) -> None:
+def test_kinds_that_are_not_built_are_refused_by_name(knobs: dict[str, object], golden: Golden) -> None:
     error = refused(cluster(nodes(1, **knobs)), quad_8u3())
     assert error.code == "gpu.not-built"
-    assert str(error).startswith(words)
+    golden(error)
 
 
 def test_more_vgpus_than_vsphere_gives_a_vm_are_refused(golden: Golden) -> None:
@@ -149,15 +138,14 @@ def test_a_host_without_device_groups_is_not_told_as_one_whose_nics_are_held() -
 
 
 @pytest.mark.parametrize(
-    ("components", "flaw"),
+    "components",
     [
-        ((), "it has no devices"),
-        ((replace(A100_GROUP.components[0], profile=None), A100_GROUP.components[1]), "names no profile"),
-        ((A100_GROUP.components[0], replace(A100_GROUP.components[1], profile="grid_a100-40c")), "described as a vGPU"),
+        (),
+        (replace(A100_GROUP.components[0], profile=None), A100_GROUP.components[1]),
+        (A100_GROUP.components[0], replace(A100_GROUP.components[1], profile="grid_a100-40c")),
     ],
 )
-def test_a_malformed_device_group_is_told_as_malformed(components: Any, flaw: str) -> None:
+def test_a_malformed_device_group_is_told_as_malformed(components: Any, golden: Golden) -> None:
     wanted = nodes(1, nic=NicRequest(kind=NicKind.DEVICE_GROUP, port_group="roce"))
     error = refused(cluster(wanted), one_host(groups=(replace(A100_GROUP, components=components),)))
-    assert "is malformed" in error.details[0]
-    assert flaw in error.details[0]
+    golden(error.details)

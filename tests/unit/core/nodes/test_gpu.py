@@ -71,20 +71,20 @@ def test_a_profile_larger_than_its_board_names_the_boards_that_have_it(golden: G
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    "asked",
     [
-        (GpuRequest(profile="A100-3-20C"), '`A100-3-20C` is a MIG profile, and the kind is `vgpu`; write kind = "mig"'),
-        (GpuRequest(kind=GpuKind.MIG, profile="A100-20C"), "`A100-20C` is no MIG profile; "),
-        (GpuRequest(kind=GpuKind.MIG, profile="L40S-48C"), "`L40S-48C` is no MIG profile; L40S has no MIG"),
-        (GpuRequest(kind=GpuKind.NVLINK, profile="A100-7-40C", count=2), "`A100-7-40C` is a MIG profile, and MIG has"),
-        (GpuRequest(kind=GpuKind.NVLINK, profile="A100-20C", count=2), "`A100-20C` is a part of a GPU"),
-        (GpuRequest(kind=GpuKind.NVLINK, profile="L4-24C", count=2), "L4 has no NVLink"),
-        (GpuRequest(kind=GpuKind.NVLINK, profile="A100X-40C", count=3), "NVLink joins 2, 4, 8 GPUs of a VM, not 3"),
-        (GpuRequest(kind=GpuKind.NVLINK, profile="A100-40C", count=4), "A100 PCIe 40GB is joined in pairs; 4 GPUs"),
+        GpuRequest(profile="A100-3-20C"),
+        GpuRequest(kind=GpuKind.MIG, profile="A100-20C"),
+        GpuRequest(kind=GpuKind.MIG, profile="L40S-48C"),
+        GpuRequest(kind=GpuKind.NVLINK, profile="A100-7-40C", count=2),
+        GpuRequest(kind=GpuKind.NVLINK, profile="A100-20C", count=2),
+        GpuRequest(kind=GpuKind.NVLINK, profile="L4-24C", count=2),
+        GpuRequest(kind=GpuKind.NVLINK, profile="A100X-40C", count=3),
+        GpuRequest(kind=GpuKind.NVLINK, profile="A100-40C", count=4),
     ],
 )
-def test_a_combination_no_site_has_is_refused(asked: GpuRequest, words: str) -> None:
-    assert str(refusal(asked)).startswith(words)
+def test_a_combination_no_site_has_is_refused(asked: GpuRequest, golden: Golden) -> None:
+    golden(refusal(asked))
 
 
 @pytest.mark.parametrize("count", [2, 4, 8])

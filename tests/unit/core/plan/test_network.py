@@ -1,4 +1,4 @@
-"""The distributed switch under the fast NICs: what it lacks is told, or changed where that was asked for."""
+"""The distributed switch under the fast NICs: what is too small is reported, or changed where that was asked for."""
 
 from __future__ import annotations
 
@@ -117,17 +117,17 @@ def pvrdma_site(*uplinks: str, rdma: str | None = "vmrdma0") -> Inventory:
 
 
 @pytest.mark.parametrize(
-    ("site", "words"),
+    "site",
     [
-        (pvrdma_site("vmnic4", "vmnic5"), "2 uplinks there: vmnic4, vmnic5; PVRDMA wants an RDMA NIC alone"),
-        (pvrdma_site(), "no uplink there; PVRDMA wants an RDMA NIC alone"),
-        (pvrdma_site("vmnic4", rdma=None), "the uplink vmnic4 there; which is no RDMA NIC"),
+        pvrdma_site("vmnic4", "vmnic5"),
+        pvrdma_site(),
+        pvrdma_site("vmnic4", rdma=None),
     ],
 )
-def test_pvrdma_wants_one_rdma_nic_as_the_only_uplink(site: Inventory, words: str) -> None:
+def test_pvrdma_wants_one_rdma_nic_as_the_only_uplink(site: Inventory, golden: Golden) -> None:
     (finding,) = planned(cluster(nodes(1, nic=PVRDMA)), site).diagnostics
     assert (finding.code, finding.target) == ("network.uplinks", "esx-01.lab.test")
-    assert words in finding.message
+    golden(finding.message)
 
 
 def tagged(vmknic: str, **adapters: str) -> Inventory:
