@@ -216,20 +216,20 @@ class HostsContract:
         listed = mft.devices(hosts.shells.run(hosts.name, mft.MST_STATUS).out)
         devices = [found.name for port in PORTS if (found := mft.device_at(listed, port, None))]
         assert len(devices) == 2
-        assert self.firmware(hosts, devices[0]) == mft.FirmwareValue(next_boot=False, current=False)
+        assert self.firmware(hosts, devices[0]) == mft.FirmwareSetting(next_boot=False, current=False)
         printed = hosts.shells.run(hosts.name, mft.query(devices[0])).out
-        assert mft.number(printed, "SRIOV_EN") == mft.FirmwareNumber(1, 1)
-        assert mft.number(printed, "NUM_OF_VFS") == mft.FirmwareNumber(8, 8)
+        assert mft.number(printed, "SRIOV_EN") == mft.FirmwareSetting(1, 1)
+        assert mft.number(printed, "NUM_OF_VFS") == mft.FirmwareSetting(8, 8)
         assert hosts.shells.run(hosts.name, mft.setting(devices[0], value=True)).ok
-        assert self.firmware(hosts, devices[0]) == mft.FirmwareValue(next_boot=True, current=False)
+        assert self.firmware(hosts, devices[0]) == mft.FirmwareSetting(next_boot=True, current=False)
         hosts.empty()
         hosts.reboot()
         hosts.shells.drop(hosts.name)
         hosts.hosts.ssh(hosts.ref, run=True)
-        assert self.firmware(hosts, devices[0]) == mft.FirmwareValue(next_boot=True, current=True)
-        assert self.firmware(hosts, devices[1]) == mft.FirmwareValue(next_boot=False, current=False)
+        assert self.firmware(hosts, devices[0]) == mft.FirmwareSetting(next_boot=True, current=True)
+        assert self.firmware(hosts, devices[1]) == mft.FirmwareSetting(next_boot=False, current=False)
 
-    def firmware(self, hosts: HostsRig, device: str) -> mft.FirmwareValue | None:
+    def firmware(self, hosts: HostsRig, device: str) -> mft.FirmwareSetting | None:
         return mft.value(hosts.shells.run(hosts.name, mft.query(device)).out)
 
     def test_a_device_that_is_not_there_is_an_answer_and_no_error(self, hosts: HostsRig) -> None:

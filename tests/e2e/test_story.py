@@ -175,7 +175,7 @@ def test_the_lab_can_be_used_with_other_clients_by_eval(lab: Callable[[], Lab], 
     assert Path(exports["GOVC_TLS_CA_CERTS"]).is_file()
 
 
-def test_a_plan_explains_its_seats_when_asked(lab: Callable[[], Lab], shell: Shell) -> None:
+def test_a_plan_explains_its_placements_when_asked(lab: Callable[[], Lab], shell: Shell) -> None:
     lab()
     ended = shell.vsml("plan", "--explain")
     assert ended.status == 0

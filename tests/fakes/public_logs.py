@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.bench.imports import log
 from vsphere_ml.bench.imports.files import one
-from vsphere_ml.bench.imports.reading import Given
+from vsphere_ml.bench.imports.parsed import ImportOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,13 +52,13 @@ def text(described: Described) -> str:
     return once * 2 if described.get("twice") else once
 
 
-def given(described: Described) -> Given:
+def given(described: Described) -> ImportOptions:
     """Return what a person has to say of it."""
     answers = dict(described.get("given", {}))
-    return Given(**answers, collective=described["collective"] if described.get("ask") else "")
+    return ImportOptions(**answers, collective=described["collective"] if described.get("ask") else "")
 
 
-def imported(content: str | bytes, given: Given) -> Run:
+def imported(content: str | bytes, given: ImportOptions) -> Run:
     """Return the run of a text."""
     return one(log.read([content if isinstance(content, bytes) else content.encode()], "log"), given, NOON)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tests.fakes import public_logs
 from tests.fakes.public_logs import COLLECTED
-from vsphere_ml.bench.imports.reading import Given
+from vsphere_ml.bench.imports.parsed import ImportOptions
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Whole:
 
     name: str
     content: bytes
-    given: Given
+    given: ImportOptions
     run: Run
 
 
@@ -58,7 +58,7 @@ def wholes() -> tuple[Whole, ...]:
     described = [each for each in public_logs.descriptions() if "error" not in each]
     texts = [(each["id"], public_logs.text(each).encode(), public_logs.given(each)) for each in described]
     samples = [
-        (file.name, file.read_bytes(), Given(nodes=2, ranks=None if "json" in file.name else 2))
+        (file.name, file.read_bytes(), ImportOptions(nodes=2, ranks=None if "json" in file.name else 2))
         for file in sorted(SAMPLES.iterdir())
         if file.suffix in {".txt", ".json"}
     ]
@@ -94,7 +94,7 @@ def broken(generator: random.Random) -> None:
             attempt(_with_tokens(_bytes(collected), generator), full.given)
 
 
-def attempt(content: bytes, given: Given) -> Run | None:
+def attempt(content: bytes, given: ImportOptions) -> Run | None:
     """Return the run of a text, None where it is refused; any other exception is a mistake."""
     try:
         return public_logs.imported(content, given)

@@ -10,7 +10,7 @@ from tests.unit.guest.cluster import NODE_1
 from vsphere_ml.config.positions import positions
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.guest.playbooks import playbook
-from vsphere_ml.guest.playbooks.fields import Template, Wrong
+from vsphere_ml.guest.playbooks.fields import FieldError, Template
 from vsphere_ml.guest.steps.system.files import File
 from vsphere_ml.guest.templates import render
 
@@ -57,7 +57,7 @@ def templates(seconds: float, seed: int, most: int | None) -> int:
         try:
             step = File(path="/etc/mine", template=text, values={"port": "1"})
             step.content(NODE_1)
-        except Wrong as wrong:
+        except FieldError as wrong:
             check_words(wrong.message, content)
         except ConfigError as error:
             check_refusal(error, content)

@@ -32,7 +32,7 @@ from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.probe import nccl_tests
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.flows.bench.launch import LaunchSettings
-from vsphere_ml.flows.bench.series import Benchmark, Benchmarked, bench
+from vsphere_ml.flows.bench.series import Benchmark, BenchResult, bench
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +99,7 @@ class Pair:
     guests: namespaces.Namespaces
     folder: Path
 
-    def bench(self, name: str, asked: BenchSpec, script: Path | None = None) -> Benchmarked:
+    def bench(self, name: str, asked: BenchSpec, script: Path | None = None) -> BenchResult:
         settings = LaunchSettings(tools=Tools(python=PYTHON), limit_s=300, script=script)
         return bench(
             Benchmark(
@@ -130,7 +130,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         joined.close()
 
 
-def only_run(done: Benchmarked) -> Run:
+def only_run(done: BenchResult) -> Run:
     assert done.errors == (), [(each.code, each.message, each.details) for each in done.errors]
     (run,) = done.runs
     assert run.outcome is Outcome.COMPLETE, run.reason

@@ -1,4 +1,4 @@
-"""vSphere HA's admission control: told before the start, and what the lab's vCenter then does."""
+"""vSphere HA's admission control: reported before the start, and what the lab's vCenter then does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration import labs
 from vsphere_ml.config.load import load_text
-from vsphere_ml.core.plan.outcome import Undone
+from vsphere_ml.core.plan.outcome import Failed
 from vsphere_ml.lab.server import topology_file
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def test_nothing_is_placed_on_a_failover_host(tmp_path: Path) -> None:
 
 
 def provisioned(folder: Path, policy: str) -> tuple[list[str], set[str]]:
-    """Return what was told of HA before two nodes were started, and why they were not."""
+    """Return what was reported of HA before two nodes were started, and why they were not."""
     file = load_text(labs.cluster_file("kept", cluster="gpu", gpu='{ profile = "A100-40C" }', nodes=2))
     topology, plain = folder / "ha.toml", topology_file("quad-8.0u3").read_text()
     topology.write_text(plain.replace("[[cluster]]\n", f"[[cluster]]\nha = {{ {policy} }}\n", 1))
@@ -62,7 +62,7 @@ def provisioned(folder: Path, policy: str) -> tuple[list[str], set[str]]:
         finally:
             vcenter.close()
     codes = [each.code for each in report.plan.diagnostics if each.code.startswith("cluster.ha-")]
-    return codes, {each.error.code for each in report.outcomes if isinstance(each, Undone)}
+    return codes, {each.error.code for each in report.outcomes if isinstance(each, Failed)}
 
 
 def percent(topology: str) -> int:

@@ -16,11 +16,10 @@ from tests.integration import labs
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load_text
 from vsphere_ml.core.plan.changes import CloneVm, CreateFolder, DeployTemplate
-from vsphere_ml.core.plan.outcome import Undone
+from vsphere_ml.core.plan.outcome import Failed
 from vsphere_ml.flows.cluster.destroy import destroy
 from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.flows.site.read_site import scope
-from vsphere_ml.lab.server import topology_file
 from vsphere_ml.vsphere.changes import deployment
 from vsphere_ml.vsphere.connection.tls import PinMismatchError
 
@@ -50,21 +49,12 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("ovf")
     ovf.package(folder / "packages")
     ovf.archive(folder / "packages")
-    topology = folder / "libraries.toml"
-    topology.write_text(topology_file("quad-8.0u3").read_text() + LIBRARY)
-    with labs.running(folder / "state", str(topology)) as started:
+    with labs.with_library(folder, LIBRARY) as started:
         yield started
 
 
-@pytest.fixture
-def vcenter(lab: Lab) -> Iterator[Gateway]:
-    gateway = labs.gateway(lab)
-    yield gateway
-    gateway.close()
-
-
 @pytest.fixture(params=["ovf", "ova", "library"])
-def wanted(request: pytest.FixtureRequest, tmp_path: Path, lab: Lab, vcenter: Gateway) -> Iterator[ClusterSpec]:
+def wanted(request: pytest.FixtureRequest, tmp_path: Path, lab: Lab, gateway: Gateway) -> Iterator[ClusterSpec]:
     """A cluster of two nodes from each kind of package, removed at the end."""
     ovf.package(tmp_path)
     ovf.archive(tmp_path)
@@ -75,7 +65,7 @@ def wanted(request: pytest.FixtureRequest, tmp_path: Path, lab: Lab, vcenter: Ga
     }
     made = spec(tmp_path, f"pack-{request.param}", sources[request.param])
     yield made
-    removed(made, vcenter)
+    removed(made, gateway)
 
 
 def spec(folder: Path, name: str, source: str, nodes: int = 2) -> ClusterSpec:
@@ -83,35 +73,35 @@ def spec(folder: Path, name: str, source: str, nodes: int = 2) -> ClusterSpec:
     return load_text(text.replace('template = "ubuntu-22.04-gpu"', source), folder / "cluster.toml")
 
 
-def removed(wanted: ClusterSpec, vcenter: Gateway) -> Report:
-    run = RunContext(wanted, vcenter, lambda _: None, SystemClock())
+def removed(wanted: ClusterSpec, gateway: Gateway) -> Report:
+    run = RunContext(wanted, gateway, lambda _: None, SystemClock())
     return destroy(run, approve=lambda _: True)
 
 
-def templates(wanted: ClusterSpec, vcenter: Gateway) -> list[Vm]:
-    seen = vcenter.read_site(scope(wanted)).vms
+def templates(wanted: ClusterSpec, gateway: Gateway) -> list[Vm]:
+    seen = gateway.read_site(scope(wanted)).vms
     return [vm for vm in seen if vm.cluster_mark == wanted.name and vm.template]
 
 
 def test_a_template_is_deployed_once_cloned_and_removed_with_the_cluster(
-    wanted: ClusterSpec, lab: Lab, vcenter: Gateway
+    wanted: ClusterSpec, lab: Lab, gateway: Gateway
 ) -> None:
-    first = labs.brought(wanted, lab, vcenter)
+    first = labs.brought(wanted, lab, gateway)
     assert first.done
     assert [type(change) for change in first.plan.changes][:2] == [CreateFolder, DeployTemplate]
     assert sum(isinstance(change, CloneVm) for change in first.plan.changes) == 2
-    (template,) = templates(wanted, vcenter)
+    (template,) = templates(wanted, gateway)
     assert template.settings is not None
     assert (template.settings.firmware, template.cpus, template.hardware_version) == ("efi", 2, 20)
-    again = labs.brought(wanted, lab, vcenter)
+    again = labs.brought(wanted, lab, gateway)
     assert (again.done, again.applied) == (True, False)
-    assert removed(wanted, vcenter).done
-    assert not [vm for vm in vcenter.read_site(scope(wanted)).vms if vm.cluster_mark == wanted.name]
+    assert removed(wanted, gateway).done
+    assert not [vm for vm in gateway.read_site(scope(wanted)).vms if vm.cluster_mark == wanted.name]
 
 
 @pytest.mark.parametrize("cut", ["upload", "mark"])
 def test_what_a_cut_run_has_left_is_replaced(
-    cut: str, lab: Lab, vcenter: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cut: str, lab: Lab, gateway: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ovf.package(tmp_path)
     wanted = spec(tmp_path, "cut", 'ovf = "ubuntu.ovf"', nodes=1)
@@ -127,24 +117,24 @@ def test_what_a_cut_run_has_left_is_replaced(
             patch.setattr(deployment._Upload, "finish", break_off)
         else:
             patch.setattr(vim.VirtualMachine, "MarkAsTemplate", refuse)
-        failed = labs.brought(wanted, lab, vcenter)
+        failed = labs.brought(wanted, lab, gateway)
     assert not failed.done
-    assert [each.error.code for each in failed.outcomes if isinstance(each, Undone)] == [
+    assert [each.error.code for each in failed.outcomes if isinstance(each, Failed)] == [
         "ovf.upload" if cut == "upload" else "vsphere.invalid-state"
     ]
-    left = [vm.template for vm in vcenter.read_site(scope(wanted)).vms if vm.cluster_mark == "cut"]
+    left = [vm.template for vm in gateway.read_site(scope(wanted)).vms if vm.cluster_mark == "cut"]
     assert left == ([] if cut == "upload" else [False])  # an import that is given up is removed by vCenter
-    assert labs.brought(wanted, lab, vcenter).done
-    assert len(templates(wanted, vcenter)) == 1
-    assert removed(wanted, vcenter).done
+    assert labs.brought(wanted, lab, gateway).done
+    assert len(templates(wanted, gateway)) == 1
+    assert removed(wanted, gateway).done
 
 
 def test_another_content_is_another_template_and_the_old_one_is_named(
-    lab: Lab, vcenter: Gateway, tmp_path: Path
+    lab: Lab, gateway: Gateway, tmp_path: Path
 ) -> None:
     ovf.package(tmp_path)
     one = spec(tmp_path, "drift", 'ovf = "ubuntu.ovf"', nodes=1)
-    assert labs.brought(one, lab, vcenter).done
+    assert labs.brought(one, lab, gateway).done
     ovf.package(tmp_path, disk=ovf.DISK + b"more")
     fresh = labs.gateway(lab)
     try:
@@ -161,15 +151,15 @@ def test_another_content_is_another_template_and_the_old_one_is_named(
 
 
 def test_a_file_that_is_not_the_manifests_is_not_taken_and_nothing_is_left(
-    lab: Lab, vcenter: Gateway, tmp_path: Path
+    lab: Lab, gateway: Gateway, tmp_path: Path
 ) -> None:
     ovf.package(tmp_path)
     (tmp_path / "ubuntu-disk1.vmdk").write_bytes(b"x" * len(ovf.DISK))
     wanted = spec(tmp_path, "torn", 'ovf = "ubuntu.ovf"', nodes=1)
-    failed = labs.brought(wanted, lab, vcenter)
-    assert [each.error.code for each in failed.outcomes if isinstance(each, Undone)] == ["ovf.checksum"]
-    assert not [vm for vm in vcenter.read_site(scope(wanted)).vms if vm.cluster_mark == "torn"]
-    assert removed(wanted, vcenter).done
+    failed = labs.brought(wanted, lab, gateway)
+    assert [each.error.code for each in failed.outcomes if isinstance(each, Failed)] == ["ovf.checksum"]
+    assert not [vm for vm in gateway.read_site(scope(wanted)).vms if vm.cluster_mark == "torn"]
+    assert removed(wanted, gateway).done
 
 
 def test_a_hosts_certificate_is_compared_with_the_thumbprint_that_vcenter_tells(lab: Lab) -> None:

@@ -10,7 +10,8 @@ from tests.fakes.clock import FakeClock
 from tests.integration import labs
 from vsphere_ml.config.load import load_text
 from vsphere_ml.core.plan.changes import CloneVm
-from vsphere_ml.core.ports.events import Dequeued, Finished, Queued
+from vsphere_ml.core.plan.outcome import Done
+from vsphere_ml.core.ports.events import Dequeued, Queued
 from vsphere_ml.flows.cluster.executor import ApplyLimits
 from vsphere_ml.flows.cluster.provision import ProvisionTask, provision
 from vsphere_ml.flows.run_context import RunContext
@@ -42,10 +43,10 @@ class Hours(list["Event"]):
         self.append(event)
         if isinstance(event, Queued) and len(self.clones(Queued)) == NODES - 1:
             self._let_clones_take(300)
-        if isinstance(event, Finished) and isinstance(event.change, CloneVm):
+        if isinstance(event, Done) and isinstance(event.change, CloneVm):
             self.clock.sleep(2 * 3600)
 
-    def clones(self, kind: type[Queued | Dequeued | Finished]) -> set[str]:
+    def clones(self, kind: type[Queued | Dequeued | Done]) -> set[str]:
         return {each.change.vm for each in self if isinstance(each, kind) and isinstance(each.change, CloneVm)}
 
 
@@ -68,4 +69,4 @@ def test_hours_in_vcenters_queue_do_not_end_a_clone(tmp_path: Path) -> None:
     assert report.done
     assert len(heard.clones(Queued)) == NODES - 1
     assert heard.clones(Dequeued) <= heard.clones(Queued)  # one may run and end between two answers
-    assert len(heard.clones(Finished)) == NODES
+    assert len(heard.clones(Done)) == NODES

@@ -113,7 +113,7 @@ def test_shells_of_hosts_and_guests_answer_again_what_they_printed(
             assert (answer.status, answer.out.splitlines()) == (each.status, each.out.splitlines())
         machine = made.commands[0].machine
         listed = mft.devices(again.run(machine, mft.MST_STATUS).out)
-        assert mft.value(again.run(machine, mft.query(listed[0].name)).out) == mft.FirmwareValue(False, False)
+        assert mft.value(again.run(machine, mft.query(listed[0].name)).out) == mft.FirmwareSetting(False, False)
         assert again.run(machine, "id").status == 127
     finally:
         server.stop_lab("shells")

@@ -58,7 +58,7 @@ def vcenter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
         made.close()
 
 
-def wish(name: str, *, more: int = 0) -> ClusterSpec:
+def make_spec(name: str, *, more: int = 0) -> ClusterSpec:
     cluster, count, nic, gpu = WAYS[name]
     text = labs.cluster_file(name, cluster=cluster, nodes=count + more, nic=nic, gpu=gpu)
     return load_text(text, "cluster.toml")
@@ -69,8 +69,8 @@ def brought(spec: ClusterSpec, vcenter: Gateway) -> Report:
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_a_cluster_of_this_kind_is_made_to_the_last_seat_and_kept(name: str, vcenter: Gateway) -> None:
-    spec = wish(name)
+def test_a_cluster_of_this_kind_is_made_to_the_last_gpu_and_stays(name: str, vcenter: Gateway) -> None:
+    spec = make_spec(name)
     try:
         made = brought(spec, vcenter)
         assert made.done, made.error and made.error.details
@@ -83,13 +83,13 @@ def test_a_cluster_of_this_kind_is_made_to_the_last_seat_and_kept(name: str, vce
 @pytest.mark.parametrize("name", WAYS)
 def test_one_more_than_the_hosts_can_take_is_refused_before_anything_is_made(name: str, vcenter: Gateway) -> None:
     with pytest.raises(NotPossible) as refusal:
-        brought(wish(name, more=1), vcenter)
+        brought(make_spec(name, more=1), vcenter)
     assert refusal.value.code == "placement.infeasible"
     assert not [vm for vm in vcenter.read_site(Scope(owner=name)).vms if vm.cluster_mark == name]
 
 
 def test_sizes_are_mixed_on_a_gpu_where_the_host_mixes_them(vcenter: Gateway) -> None:
-    large = wish("mixed")
+    large = make_spec("mixed")
     small, first = (
         load_text(labs.cluster_file(name, cluster="mixed", nodes=2, gpu=f'{{ profile = "{profile}" }}'), "cluster.toml")
         for name, profile in (("beside", "A100D-10C"), ("mixed", "A100D-20C"))

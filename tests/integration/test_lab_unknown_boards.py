@@ -40,13 +40,13 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield started
 
 
-def wish(gpu: str, nodes: int = 1, nic: str = '{ model = "ConnectX-8", port_group = "roce" }') -> str:
+def cluster_text(gpu: str, nodes: int = 1, nic: str = '{ model = "ConnectX-8", port_group = "roce" }') -> str:
     return labs.cluster_file("new", cluster="gpu", nodes=nodes, nic=nic, gpu=gpu)
 
 
 def test_a_cluster_of_new_boards_and_new_nics_is_provisioned(lab: Lab) -> None:
     assert not [board for board in BOARDS if "BLACKWELL" in board.title.upper()]
-    spec = load_text(wish(f'{{ profile = "{PROFILE.format(96)}" }}', nodes=4))
+    spec = load_text(cluster_text(f'{{ profile = "{PROFILE.format(96)}" }}', nodes=4))
     assert "profiles-of-the-hosts" in {each.code for each in check.of_file(spec)}
     vcenter = labs.gateway(lab)
     try:
@@ -78,7 +78,9 @@ def test_how_many_vgpus_a_vm_may_have_is_asked_of_the_hosts(lab: Lab) -> None:
     vcenter = labs.gateway(lab)
     try:
         for count, most in ((4, None), (5, 16)):
-            spec = load_text(wish(f'{{ profile = "{PROFILE.format(12)}", count = {count} }}', nic='{ kind = "none" }'))
+            spec = load_text(
+                cluster_text(f'{{ profile = "{PROFILE.format(12)}", count = {count} }}', nic='{ kind = "none" }')
+            )
             seen = read_site(RunContext(spec, vcenter, lambda _: None, SystemClock()), why="first")
             assert {host.most_vgpus for host in seen.hosts} == {most}
     finally:

@@ -43,7 +43,7 @@ def test_the_settings_of_mlxconfig(described: Described) -> None:
     printed = lay_out(described)
     for name, wanted in described["reads"].items():
         found = mft.number(printed.out, name)
-        assert found == (mft.FirmwareNumber(wanted[0], *wanted[1:] or [None]) if wanted else None)
+        assert found == (mft.FirmwareSetting(wanted[0], *wanted[1:] or [None]) if wanted else None)
 
 
 @parametrize("licence")

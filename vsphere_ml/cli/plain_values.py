@@ -15,7 +15,7 @@ _PLAIN = (bool, int, float, str, Path)
 TO_CONVERT = object()
 
 
-class PlainValues:
+class _PlainValues:
     """In the place of what typer reads a parameter's values with."""
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
@@ -30,8 +30,8 @@ class PlainValues:
 def read_plainly(params: list[Any]) -> None:
     """Let these parameters take plain values as they are."""
     for each in params:
-        if getattr(each, "_runtime_param", PlainValues) is None:
-            each._runtime_param = PlainValues()  # noqa: SLF001 - where typer keeps it
+        if getattr(each, "_runtime_param", _PlainValues) is None:
+            each._runtime_param = _PlainValues()  # noqa: SLF001 - where typer keeps it
 
 
 def take_plain(value: Any, param: Any) -> Any:

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from vsphere_ml.config.positions import KeyPath
     from vsphere_ml.config.schema import FileTable, NodeKeys
 
-    Keys: TypeAlias = Mapping[KeyPath, "Written"]
+    Keys: TypeAlias = Mapping[KeyPath, "LocatedValue"]
 
 T = TypeVar("T")
 _UNMERGED = frozenset({"hosts", "name", "use", "count"})  # of one block, never merged
 
 
-class Written(NamedTuple):
+class LocatedValue(NamedTuple):
     """A value and where it was written."""
 
     value: Any
@@ -25,11 +25,11 @@ class Written(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Composed:
+class ComposedBlock:
     """The keys of a node block after composition, each under its path inside the block."""
 
     at: KeyPath  # the block's own place, where a key that is missing would stand
-    keys: Mapping[KeyPath, Written]
+    keys: Mapping[KeyPath, LocatedValue]
     own: Keys  # those of the block itself
     blocks: tuple[KeyPath, ...]  # every block that took part
 
@@ -51,12 +51,12 @@ class Composed:
         return {str(path[1]): each.value for path, each in self.keys.items() if path[:1] == (name,) and len(path) > 1}
 
 
-def compose(blocks: list[tuple[KeyPath, Keys]]) -> Composed:
+def compose(blocks: list[tuple[KeyPath, Keys]]) -> ComposedBlock:
     """Return the blocks merged left to right: tables are joined, and of everything else the last one wins."""
-    keys: dict[KeyPath, Written] = {}
+    keys: dict[KeyPath, LocatedValue] = {}
     for _, block in blocks:
         keys.update(block)
-    return Composed(at=blocks[-1][0], keys=keys, own=blocks[-1][1], blocks=tuple(at for at, _ in blocks))
+    return ComposedBlock(at=blocks[-1][0], keys=keys, own=blocks[-1][1], blocks=tuple(at for at, _ in blocks))
 
 
 def flatten_block(at: KeyPath, block: NodeKeys) -> Keys:
@@ -64,7 +64,9 @@ def flatten_block(at: KeyPath, block: NodeKeys) -> Keys:
     return dict(_flatten_table(_written_keys(block, _UNMERGED), (), at))
 
 
-def _flatten_table(table: Iterable[tuple[str, Any]], inside: KeyPath, at: KeyPath) -> Iterator[tuple[KeyPath, Written]]:
+def _flatten_table(
+    table: Iterable[tuple[str, Any]], inside: KeyPath, at: KeyPath
+) -> Iterator[tuple[KeyPath, LocatedValue]]:
     for key, value in table:
         path = (*inside, key)
         if isinstance(value, dict):
@@ -72,7 +74,7 @@ def _flatten_table(table: Iterable[tuple[str, Any]], inside: KeyPath, at: KeyPat
         elif hasattr(value, "model_fields_set"):
             yield from _flatten_table(_written_keys(value), path, at)
         else:
-            yield path, Written(value, (*at, *path))
+            yield path, LocatedValue(value, (*at, *path))
 
 
 def _written_keys(table: FileTable, without: frozenset[str] = frozenset()) -> Iterator[tuple[str, Any]]:

@@ -1,11 +1,13 @@
-"""What listeners are told while a guest boots and is brought to a playbook. Workers never print."""
+"""Events while a guest boots and a playbook is applied. Workers never print."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from vsphere_ml.core.errors import VsmlError
 
 
@@ -48,7 +50,7 @@ class Applying:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """A step was applied, and the guest was seen to lack nothing of it, or asks for a reboot first."""
+    """A step was applied, and nothing of it is missing in the guest, or it asks for a reboot first."""
 
     node: str
     step: str
@@ -63,9 +65,9 @@ class Rebooting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestEnded:
-    """A guest is left: by its error, or with how many steps lack after a look, or were changed after work.
+    """The work in a guest has ended: with an error, or with how many steps are pending or changed.
 
-    `told` says in words how other visits ended.
+    `summary` says in words how other visits ended.
     """
 
     node: str
@@ -76,7 +78,4 @@ class GuestEnded:
 
 
 GuestEvent = Waiting | Entering | GuestChecked | Applying | Applied | Rebooting | GuestEnded
-
-
-class GuestListener(Protocol):
-    def __call__(self, event: GuestEvent, /) -> None: ...
+GuestListener: TypeAlias = "Callable[[GuestEvent], None]"

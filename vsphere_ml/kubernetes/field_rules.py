@@ -25,6 +25,13 @@ def is_label(name: str) -> bool:
     return _LABEL.fullmatch(name) is not None and len(name) <= LONGEST_LABEL
 
 
+def find_other_version(manifest: Manifest, served: str, server: str) -> Iterator[Violation]:
+    """Yield the version of the API when the server does not serve it."""
+    found = manifest.get("apiVersion")
+    if found != served:
+        yield Violation(("apiVersion",), f"`{found}` is not served by {server}", f"apiVersion: {served}")
+
+
 def find_repeated_keys(job: MpiJob | TrainJob) -> Iterator[Violation]:
     """Yield the keys that stand twice in a mapping."""
     for path in job.manifest.repeated:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedKind:
+class _CheckedKind:
     """A kind of manifest: what its rules ask about, and the rules."""
 
     read: Callable[[Manifest], object]
@@ -28,8 +28,8 @@ class CheckedKind:
 
 
 KINDS = {
-    "MPIJob": CheckedKind(MpiJob, (*operator_rules.RULES, *trap_rules.RULES)),
-    "TrainJob": CheckedKind(TrainJob, trainjob_rules.RULES),
+    "MPIJob": _CheckedKind(MpiJob, (*operator_rules.RULES, *trap_rules.RULES)),
+    "TrainJob": _CheckedKind(TrainJob, trainjob_rules.RULES),
 }
 
 

@@ -1,7 +1,7 @@
 """What the schema of an MPIJob and the operator itself refuse (mpi-operator v0.8.2).
 
 The API server prunes fields that it does not know, and takes all that the schema leaves open. The operator then refuses
-with an Event `ValidationError` and no status, so that nobody who waits for the job is told
+with an Event `ValidationError` and no status, so that nobody who waits for the job learns of it
 (`pkg/controller/mpi_job_controller.go`).
 """
 
@@ -13,6 +13,7 @@ from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.kubernetes.field_rules import (
     LONGEST_LABEL,
     find_gpu_quantities,
+    find_other_version,
     find_refused_words,
     find_repeated_keys,
     find_small_numbers,
@@ -63,24 +64,6 @@ _NOT_NEGATIVE: tuple[Path, ...] = (
 )
 
 
-def _api_version(job: MpiJob) -> Iterator[Violation]:
-    found = job.manifest.get("apiVersion")
-    if found != API_VERSION:
-        yield Violation(("apiVersion",), f"`{found}` is not served by mpi-operator v0.8", f"apiVersion: {API_VERSION}")
-
-
-def _unknown_field(job: MpiJob) -> Iterator[Violation]:
-    return find_unknown_fields(job.manifest, _FIELDS)
-
-
-def _unknown_word(job: MpiJob) -> Iterator[Violation]:
-    return find_refused_words(job.manifest, _WORDS)
-
-
-def _negative_number(job: MpiJob) -> Iterator[Violation]:
-    return find_small_numbers(job.manifest, _NOT_NEGATIVE, 0, "leave it out for the default")
-
-
 def _launcher(job: MpiJob) -> Iterator[Violation]:
     if not job.has(LAUNCHER):
         yield Violation(
@@ -117,11 +100,21 @@ def _gpu_quantity(job: MpiJob) -> Iterator[Violation]:
 
 
 RULES = (
-    LintRule("mpijob-api-version", Severity.ERROR, _TYPES, _api_version),
+    LintRule(
+        "mpijob-api-version",
+        Severity.ERROR,
+        _TYPES,
+        lambda job: find_other_version(job.manifest, API_VERSION, "mpi-operator v0.8"),
+    ),
     LintRule("yaml-repeated-key", Severity.ERROR, "YAML 1.2.2, 3.2.1.1: keys are unique", find_repeated_keys),
-    LintRule("mpijob-unknown-field", Severity.ERROR, _TYPES, _unknown_field),
-    LintRule("mpijob-refused-word", Severity.ERROR, _VALIDATION, _unknown_word),
-    LintRule("mpijob-negative", Severity.ERROR, _VALIDATION, _negative_number),
+    LintRule("mpijob-unknown-field", Severity.ERROR, _TYPES, lambda job: find_unknown_fields(job.manifest, _FIELDS)),
+    LintRule("mpijob-refused-word", Severity.ERROR, _VALIDATION, lambda job: find_refused_words(job.manifest, _WORDS)),
+    LintRule(
+        "mpijob-negative",
+        Severity.ERROR,
+        _VALIDATION,
+        lambda job: find_small_numbers(job.manifest, _NOT_NEGATIVE, 0, "leave it out for the default"),
+    ),
     LintRule("mpijob-launcher", Severity.ERROR, _VALIDATION, _launcher),
     LintRule("mpijob-worker-replicas", Severity.ERROR, _VALIDATION, _workers),
     LintRule("mpijob-containers", Severity.ERROR, _VALIDATION, _containers),

@@ -9,6 +9,7 @@ from vsphere_ml.kubernetes.commands import count_gpus
 from vsphere_ml.kubernetes.field_rules import (
     LONGEST_LABEL,
     find_gpu_quantities,
+    find_other_version,
     find_refused_words,
     find_repeated_keys,
     find_small_numbers,
@@ -52,24 +53,6 @@ _AT_LEAST_ONE: tuple[Path, ...] = (
 _RESERVED = frozenset({"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"})
 
 
-def _api_version(job: TrainJob) -> Iterator[Violation]:
-    found = job.manifest.get("apiVersion")
-    if found != API_VERSION:
-        yield Violation(("apiVersion",), f"`{found}` is not served by Trainer v2", f"apiVersion: {API_VERSION}")
-
-
-def _unknown_field(job: TrainJob) -> Iterator[Violation]:
-    return find_unknown_fields(job.manifest, _FIELDS)
-
-
-def _refused_word(job: TrainJob) -> Iterator[Violation]:
-    return find_refused_words(job.manifest, _WORDS)
-
-
-def _number(job: TrainJob) -> Iterator[Violation]:
-    return find_small_numbers(job.manifest, _AT_LEAST_ONE, 1, "leave it out for the runtime's own")
-
-
 def _runtime(job: TrainJob) -> Iterator[Violation]:
     if not job.manifest.get(*RUNTIME, "name"):
         hint = "runtimeRef: {name: torch-distributed}; `kubectl get clustertrainingruntimes` lists them"
@@ -94,10 +77,6 @@ def _reserved_variable(job: TrainJob) -> Iterator[Violation]:
             )
 
 
-def _gpu_quantity(job: TrainJob) -> Iterator[Violation]:
-    return find_gpu_quantities(job.manifest, RESOURCES)
-
-
 def _ranks(job: TrainJob) -> Iterator[Violation]:
     nodes, processes, ranks = job.number("numNodes"), job.number("numProcPerNode"), job.ranks_asked()
     if nodes is not None and processes is not None and ranks is not None and ranks != nodes * processes:
@@ -114,15 +93,30 @@ def _gpus_and_processes(job: TrainJob) -> Iterator[Violation]:
 
 
 RULES = (
-    LintRule("trainjob-api-version", Severity.ERROR, _TYPES, _api_version),
+    LintRule(
+        "trainjob-api-version",
+        Severity.ERROR,
+        _TYPES,
+        lambda job: find_other_version(job.manifest, API_VERSION, "Trainer v2"),
+    ),
     LintRule("yaml-repeated-key", Severity.ERROR, "YAML 1.2.2, 3.2.1.1: keys are unique", find_repeated_keys),
-    LintRule("trainjob-unknown-field", Severity.ERROR, _TYPES, _unknown_field),
-    LintRule("trainjob-refused-word", Severity.ERROR, _TYPES, _refused_word),
-    LintRule("trainjob-number", Severity.ERROR, _TYPES, _number),
+    LintRule("trainjob-unknown-field", Severity.ERROR, _TYPES, lambda job: find_unknown_fields(job.manifest, _FIELDS)),
+    LintRule("trainjob-refused-word", Severity.ERROR, _TYPES, lambda job: find_refused_words(job.manifest, _WORDS)),
+    LintRule(
+        "trainjob-number",
+        Severity.ERROR,
+        _TYPES,
+        lambda job: find_small_numbers(job.manifest, _AT_LEAST_ONE, 1, "leave it out for the runtime's own"),
+    ),
     LintRule("trainjob-runtime", Severity.ERROR, _TYPES, _runtime),
     LintRule("trainjob-name", Severity.ERROR, _TYPES, _job_name),
     LintRule("trainjob-reserved-variable", Severity.ERROR, _TORCH, _reserved_variable),
-    LintRule("gpu-quantity", Severity.ERROR, "Kubernetes: extended resources are whole numbers", _gpu_quantity),
+    LintRule(
+        "gpu-quantity",
+        Severity.ERROR,
+        "Kubernetes: extended resources are whole numbers",
+        lambda job: find_gpu_quantities(job.manifest, RESOURCES),
+    ),
     LintRule("trainjob-ranks", Severity.ERROR, _MPI, _ranks),
     LintRule(
         "trainjob-gpus-and-processes", Severity.WARNING, "PyTorch, Horovod: one process per GPU", _gpus_and_processes

@@ -34,7 +34,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cached:
+class CacheEntry:
     """One thing in the cache: what it is, its bytes on disk, and what uses it (empty when nothing does)."""
 
     path: Path
@@ -47,15 +47,15 @@ class Cached:
         return self.path.name
 
 
-def contents() -> list[Cached]:
+def contents() -> list[CacheEntry]:
     """Return all that is cached, by name."""
     home = folders.cache()
     paths = sorted(path for path in home.iterdir() if path.suffix != LOCK) if home.is_dir() else []
     users = _users({path.name: path for path in paths})
-    return [Cached(path=path, what=_what(path), size=_size(path), user=users.get(path.name, "")) for path in paths]
+    return [CacheEntry(path=path, what=_what(path), size=_size(path), user=users.get(path.name, "")) for path in paths]
 
 
-def remove() -> tuple[list[Cached], list[Cached]]:
+def remove() -> tuple[list[CacheEntry], list[CacheEntry]]:
     """Remove what nothing uses; return that and what stays. NotPossible `lab.no-folder` when it cannot be removed."""
     removed, preserved = [], []
     for each in contents():

@@ -14,7 +14,7 @@ from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.model.spec import HostKeys, HostService
 from vsphere_ml.ssh.keys.known_hosts import KnownHosts
 from vsphere_ml.ssh.session.connect import close, connect
-from vsphere_ml.ssh.session.execute import ConnectionCut, Late, execute
+from vsphere_ml.ssh.session.execute import ConnectionCut, DeadlinePassed, execute
 from vsphere_ml.ssh.session.log import GuestLog, Secrets
 from vsphere_ml.ssh.session.target import SshTarget, jump_target
 
@@ -75,7 +75,7 @@ class EsxiShells:
         except ConnectionCut as error:
             self.drop(host)
             raise _host_error(target, f"the connection broke during `{command}`") from error
-        except Late as error:
+        except DeadlinePassed as error:
             self.drop(host)
             raise _host_error(target, f"`{command}` had not ended after {timeout_s:g} s") from error
         answer = CommandAnswer(status, _text(out), _text(err))

@@ -36,27 +36,27 @@ def possible(nodes: Sequence[NodeSpec], hosts: Sequence[Host]) -> bool:
     """Return whether nodes with SR-IOV functions or without a NIC have any way to sit on hosts of A100."""
     return any(
         all(
-            seatable([each for each, where in zip(nodes, at, strict=True) if where == number], hosts[number])
+            fits_all([each for each, where in zip(nodes, at, strict=True) if where == number], hosts[number])
             for number in set(at)
         )
         for at in product(range(len(hosts)), repeat=len(nodes))
     )
 
 
-def seatable(nodes: Sequence[NodeSpec], host: Host) -> bool:
+def fits_all(nodes: Sequence[NodeSpec], host: Host) -> bool:
     if any(each.host not in {None, host.name} for each in nodes):
         return False
     if sum(each.memory for each in nodes) + host.memory_reserved > host.memory:
         return False
-    return _seatable(list(nodes), [], host)
+    return _fits_all(list(nodes), [], host)
 
 
-def _seatable(waiting: list[NodeSpec], chosen: list[Place], host: Host) -> bool:
+def _fits_all(waiting: list[NodeSpec], chosen: list[Place], host: Host) -> bool:
     if not legal(chosen, host):
         return False
     if not waiting:
         return True
-    return any(_seatable(waiting[1:], [*chosen, place], host) for place in places(waiting[0], host))
+    return any(_fits_all(waiting[1:], [*chosen, place], host) for place in places(waiting[0], host))
 
 
 def places(wanted: NodeSpec, host: Host) -> Iterator[Place]:
@@ -81,7 +81,7 @@ def legal(chosen: Sequence[Place], host: Host) -> bool:
     functions = Counter(place.nic for place in chosen if place.nic)
     if any(functions[nic.address] > nic.vfs - len(nic.vf_holders) for nic in host.nics):
         return False
-    return all(not_crowded(chosen, host, numa.id) for numa in host.numa)
+    return all(has_enough(chosen, host, numa.id) for numa in host.numa)
 
 
 def held(gpu: Gpu) -> list[str]:
@@ -109,7 +109,7 @@ def laid(profiles: list[str], taken: frozenset[int]) -> bool:
     return any(not spot & taken and laid(profiles[1:], taken | spot) for spot in spots)
 
 
-def not_crowded(chosen: Sequence[Place], host: Host, numa: int) -> bool:
+def has_enough(chosen: Sequence[Place], host: Host, numa: int) -> bool:
     """A VM whose GPUs sit on one NUMA node, and which fits there, is bound to it; others are not."""
     home = next(each for each in host.numa if each.id == numa)
     bound = [

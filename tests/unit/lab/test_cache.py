@@ -52,7 +52,7 @@ def running(*command: object) -> Iterator[int]:
 WAIT = "print(flush=True); import time; time.sleep(600)"
 
 
-def names(things: list[cache.Cached]) -> list[str]:
+def names(things: list[cache.CacheEntry]) -> list[str]:
     return [each.name for each in things]
 
 

@@ -10,10 +10,11 @@ from vsphere_ml.bench.imports import log, reading
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from vsphere_ml.bench.imports.parsed import ImportOptions
     from vsphere_ml.bench.model.record import Run
 
 
-def import_logs(logs: Iterable[tuple[str, Iterable[bytes], str]], given: reading.Given) -> tuple[Run, ...]:
+def import_logs(logs: Iterable[tuple[str, Iterable[bytes], str]], given: ImportOptions) -> tuple[Run, ...]:
     """Return a run for each log, of which name, content and time are given. Raises ConfigError before any is used."""
     runs: list[Run] = []
     for name, pieces, seen in logs:
@@ -23,6 +24,6 @@ def import_logs(logs: Iterable[tuple[str, Iterable[bytes], str]], given: reading
     return tuple(runs)
 
 
-def one(read: log.Log, given: reading.Given, seen: str) -> Run:
+def one(read: log.Log, given: ImportOptions, seen: str) -> Run:
     """Return the run of one log."""
     return reading.run(reading.parse(read, given), given, log=read, seen=seen)

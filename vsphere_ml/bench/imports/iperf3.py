@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.bench.imports.parsed import (
-    Asked,
-    Parsed,
+    ImportOptions,
+    ParsedLog,
     joined_runs_error,
     nothing,
     number,
@@ -44,7 +44,7 @@ def is_text(lines: Sequence[str]) -> bool:
     return titles and not any(_IPERF2.search(line) for line in lines)
 
 
-def json(document: Any, _: Asked) -> Parsed:
+def json(document: Any, _: ImportOptions) -> ParsedLog:
     """Return what the receiver got."""
     if document.get("error"):
         raise ConfigError(
@@ -67,7 +67,7 @@ def json(document: Any, _: Asked) -> Parsed:
     return _make_result(link, streams=max(len(ends), _count(test.get("num_streams"))), versions=version)
 
 
-def text(lines: Sequence[str], _: Asked) -> Parsed:
+def text(lines: Sequence[str], _: ImportOptions) -> ParsedLog:
     """Return what the receiver got, of all streams together; one test in one direction."""
     if any(re.search(r"\[[TR]X-[CS]\]", line) for line in lines):
         raise _both_directions()
@@ -88,8 +88,8 @@ def text(lines: Sequence[str], _: Asked) -> Parsed:
     return _make_result(link, streams=_count_streams(lines))
 
 
-def _make_result(link: LinkResult, *, streams: int, versions: Mapping[str, str] | None = None) -> Parsed:
-    return Parsed(
+def _make_result(link: LinkResult, *, streams: int, versions: Mapping[str, str] | None = None) -> ParsedLog:
+    return ParsedLog(
         tool=IPERF3,
         workload=Workload.LINK,
         ranks=2,

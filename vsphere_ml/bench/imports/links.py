@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.imports.parsed import (
-    Asked,
-    Parsed,
+    ImportOptions,
+    ParsedLog,
     differs,
     first_group,
     joined_runs_error,
@@ -37,7 +37,7 @@ _UNITS = {"Gb/sec": 1e9 / 8, "MB/sec": float(1 << 20), "MiB/sec": float(1 << 20)
 _AVERAGE = re.compile(r"BW average\s*\[([^]]*)\]")
 _TESTS = {"RDMA_Write": "ib_write_bw", "RDMA_Read": "ib_read_bw", "Send": "ib_send_bw"}
 _TEST = re.compile(r"^\s*(?P<verb>\w+)\s+(?P<kind>(?:[\w.]+ )*?)Test\s*$")  # `RDMA_Write Bidirectional BW Test`
-_LIMITED = re.compile(r"\bib_\w+_bw\b.*\s--rate_limit[ =]")  # of the command; no line of the output tells it
+_LIMITED = re.compile(r"\bib_\w+_bw\b.*\s--rate_limit[ =]")  # of the command; no line of the output has it
 _KINDS = ("BW ", "Post List BW ")
 _PORT = re.compile(r"\b(?P<end>local|remote) address\s*:\s*LID (?P<lid>\w+)")
 _GID = re.compile(r"^\s*GID\s*:\s*(?P<gid>[\d:a-f]+)\s*$")
@@ -69,7 +69,7 @@ def is_osu(lines: Sequence[str]) -> bool:
     return any(_OSU_TITLE.match(line) for line in lines)
 
 
-def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
+def perftest(lines: Sequence[str], _: ImportOptions | None = None) -> ParsedLog:
     """Return the average bandwidth of the largest message, in one direction."""
     tool = _perftest_program(lines)
     units = {match[1] for line in lines if (match := _AVERAGE.search(line))}
@@ -102,7 +102,7 @@ def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
         rdma_mtu_bytes=parse_integer(first_group(r"^\s*Mtu\s*:\s*(\d+)\[B\]", lines)) or None,
         infiniband=_is_infiniband(lines),
     )
-    return Parsed(
+    return ParsedLog(
         tool=tool,
         workload=Workload.LINK,
         ranks=2,
@@ -227,7 +227,7 @@ def _has_point(cell: str) -> bool:
     return re.fullmatch(r"\d+\.\d\d+", cell) is not None
 
 
-def osu(lines: Sequence[str], _: Asked) -> Parsed:
+def osu(lines: Sequence[str], _: ImportOptions) -> ParsedLog:
     """Return the average latencies of osu_allreduce; with `-f` the longest rank's."""
     titles = [match[1] for line in lines if (match := _OSU_TITLE.match(line))]
     if len(titles) > 1:
@@ -240,7 +240,7 @@ def osu(lines: Sequence[str], _: Asked) -> Parsed:
     points, broken = _osu_points(lines, 3 if longest else 1)
     if not points:
         raise nothing(OSU, "times")
-    return Parsed(
+    return ParsedLog(
         tool=OSU,
         workload=Workload.ALLREDUCE,
         sweep=points,

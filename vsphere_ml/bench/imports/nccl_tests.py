@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.bench.imports.collectives import TOOL, TYPE_BYTES, CollectiveRow, find_collectives, identify
 from vsphere_ml.bench.imports.parsed import (
-    Asked,
     Device,
-    Parsed,
+    ImportOptions,
+    ParsedLog,
     differs,
     every,
     first_group,
@@ -104,7 +104,7 @@ def is_json(document: Any) -> bool:
     return isinstance(document, dict) and "nccl_version" in document and "results" in document
 
 
-def text(lines: Sequence[str], asked: Asked) -> Parsed:
+def text(lines: Sequence[str], asked: ImportOptions) -> ParsedLog:
     """Return the table's out-of-place times."""
     columns, table = _table(lines)
     if not table.rows:
@@ -135,7 +135,7 @@ def text(lines: Sequence[str], asked: Asked) -> Parsed:
     )
 
 
-def json(document: Any, asked: Asked) -> Parsed:
+def json(document: Any, asked: ImportOptions) -> ParsedLog:
     """Return the file's out-of-place times: the tool's own, and beside them every iteration where `-I 1` kept them."""
     command = tuple(str(each) for each in document.get("args", []))
     results = [each for each in document["results"] if _read_integer(each["size"]) > 0]
@@ -180,8 +180,8 @@ def _devices(config: Any) -> Iterator[Device]:
 
 
 def _make_parsed(
-    rows: Sequence[CollectiveRow], asked: Asked, *, ranks: int, names: frozenset[str], version: str, **rest: Any
-) -> Parsed:
+    rows: Sequence[CollectiveRow], asked: ImportOptions, *, ranks: int, names: frozenset[str], version: str, **rest: Any
+) -> ParsedLog:
     iterations, modes = rest.pop("iterations", {}), rest.pop("modes")
     chosen = _series(rows, asked)
     _refuse_several_runs(chosen)
@@ -190,7 +190,7 @@ def _make_parsed(
         SweepPoint(size_bytes=row.size_bytes, time_s=(row.time_s,), iterations_s=iterations.get(id(row), ()))
         for row in chosen
     )
-    return Parsed(
+    return ParsedLog(
         tool=TOOL,
         workload=Workload.NCCL,
         ranks=ranks,
@@ -220,7 +220,7 @@ def _modes(lines: Sequence[str]) -> dict[str, str]:
 
 
 def _modes_of_file(config: Any) -> dict[str, str]:
-    """Return the same of the file of `-J`, which does not tell all of it."""
+    """Return the same of the file of `-J`, which does not hold all of it."""
     modes = {
         "aggregated": (str(config.get("aggregated_iterations", 1)), "1"),
         "graph": (str(config.get("graph", 0)), "0"),
@@ -229,7 +229,7 @@ def _modes_of_file(config: Any) -> dict[str, str]:
     return {name: value for name, (value, usual) in modes.items() if value != usual}
 
 
-def _series(rows: Sequence[CollectiveRow], asked: Asked) -> list[CollectiveRow]:
+def _series(rows: Sequence[CollectiveRow], asked: ImportOptions) -> list[CollectiveRow]:
     """Return the rows of one data type, reduction and root: the one that was asked for, or the only one."""
     chosen = [
         row
@@ -270,7 +270,7 @@ def _suspect_list(lines: Sequence[str], devices: Sequence[Device]) -> str:
     return ""
 
 
-def _ranks(listed: Sequence[int], asked: Asked, suspect: str = "") -> int:
+def _ranks(listed: Sequence[int], asked: ImportOptions, suspect: str = "") -> int:
     """Return how many ranks there were. The list must be whole: a line that was lost would change every figure."""
     if len(set(listed)) < len(listed):
         raise joined_runs_error(TOOL, "a rank is listed twice; processes without MPI each run for themselves")

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.model.record import Link
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import ConfigError
 
@@ -16,10 +18,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What a person says of an output that does not say it itself."""
+class ImportOptions:
+    """What no tool prints and a person knows."""
 
+    cluster: str = ""
+    nodes: int | None = None
     ranks: int | None = None
+    parameters: int | None = None
+    launch: int = 1
+    transport: Transport = Transport.TCP
+    gradients: str = "fp32"
+    link: Link = field(default_factory=Link)
     collective: str = ""
     data_type: str = ""
     reduction: str = ""
@@ -37,7 +46,7 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
+class ParsedLog:
     """One tool's output. What is None or empty was not in it."""
 
     tool: str

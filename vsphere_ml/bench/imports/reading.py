@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vsphere_ml.bench.imports import iperf3, links, nccl_tests, training
 from vsphere_ml.bench.imports.log import too_large
-from vsphere_ml.bench.imports.parsed import Asked, differs, joined_runs_error
+from vsphere_ml.bench.imports.parsed import ImportOptions, differs, joined_runs_error
 from vsphere_ml.bench.imports.unread import refuse_unread, refuse_unread_document
 from vsphere_ml.bench.imports.wrapped import wrapper_error
 from vsphere_ml.bench.model.record import Cluster, Configuration, Environment, Link, Outcome, Place, Run, Steps, Verdict
-from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.predict.models import MODELS
 from vsphere_ml.bench.proof import channels, paths
 from vsphere_ml.bench.records.long_runs import MOST_TIMES
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from vsphere_ml.bench.imports.log import Log
-    from vsphere_ml.bench.imports.parsed import Parsed
+    from vsphere_ml.bench.imports.parsed import ParsedLog
     from vsphere_ml.bench.model.record import LinkResult
 
 _Lines: TypeAlias = "Sequence[str]"
-_TEXTS: tuple[tuple[Callable[[_Lines], bool], Callable[[_Lines, Asked], Parsed]], ...] = (
+_TEXTS: tuple[tuple[Callable[[_Lines], bool], Callable[[_Lines, ImportOptions], ParsedLog]], ...] = (
     (nccl_tests.is_text, nccl_tests.text),
     (training.is_horovod, training.horovod),
     (training.is_tf_cnn, training.tf_cnn),
@@ -38,7 +37,7 @@ _TEXTS: tuple[tuple[Callable[[_Lines], bool], Callable[[_Lines, Asked], Parsed]]
     (links.is_perftest, links.perftest),
     (iperf3.is_text, iperf3.text),
 )
-_DOCUMENTS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Asked], Parsed]], ...] = (
+_DOCUMENTS: tuple[tuple[Callable[[Any], bool], Callable[[Any, ImportOptions], ParsedLog]], ...] = (
     (nccl_tests.is_json, nccl_tests.json),
     (iperf3.is_json, iperf3.json),
 )
@@ -46,29 +45,7 @@ _NOT_FOUND = frozenset({"import.unknown", "import.empty", "import.joined"})
 KNOWN = "nccl-tests, Horovod's synthetic benchmarks, tf_cnn_benchmarks, iperf3, osu_allreduce, perftest's ib_*_bw"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
-    """What no tool prints and a person knows."""
-
-    cluster: str = ""
-    nodes: int | None = None
-    ranks: int | None = None
-    parameters: int | None = None
-    launch: int = 1
-    transport: Transport = Transport.TCP
-    gradients: str = "fp32"
-    link: Link = field(default_factory=Link)
-    collective: str = ""
-    data_type: str = ""
-    reduction: str = ""
-
-    @property
-    def asked(self) -> Asked:
-        """What readers need of it."""
-        return Asked(ranks=self.ranks, collective=self.collective, data_type=self.data_type, reduction=self.reduction)
-
-
-def parse(log: Log, given: Given) -> Parsed:
+def parse(log: Log, given: ImportOptions) -> ParsedLog:
     """Return what a log holds, whichever tool wrote it. Raises ConfigError when none of the known ones did."""
     if log.document is None and (error := wrapper_error(log.lines, log.name, titles_only=True)) is not None:
         raise error
@@ -80,19 +57,19 @@ def parse(log: Log, given: Given) -> Parsed:
         raise cause from error
 
 
-def _parse(log: Log, given: Given) -> Parsed:
+def _parse(log: Log, given: ImportOptions) -> ParsedLog:
     try:
         if log.document is not None:
             for knows, read in _DOCUMENTS:
                 if knows(log.document):
-                    return read(log.document, given.asked)
+                    return read(log.document, given)
             refuse_unread_document(log.document)
             raise _unknown_output_error(log.name, ())
         readers = [read for knows_text, read in _TEXTS if knows_text(log.lines)]
         if len(readers) > 1:
             raise joined_runs_error(log.name, "several tools wrote it")
         if readers:
-            return readers[0](log.lines, given.asked)
+            return readers[0](log.lines, given)
         refuse_unread(log.lines)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError) as error:
         problem = mistake(log.name, None, _describe(error))
@@ -123,7 +100,7 @@ def _unread(log: Log) -> ConfigError:
     return joined_runs_error(log.name, "a JSON document has more text after it")
 
 
-def run(parsed: Parsed, given: Given, *, log: Log, seen: str) -> Run:
+def run(parsed: ParsedLog, given: ImportOptions, *, log: Log, seen: str) -> Run:
     """Return the run of what was parsed. `seen` is the file's time, which stands for the run's.
 
     Raises ConfigError `import.unknown-size` when nobody says how many ranks and nodes there were.
@@ -157,7 +134,7 @@ def run(parsed: Parsed, given: Given, *, log: Log, seen: str) -> Run:
     return _validate_run(made, parsed.tool)
 
 
-def _refuse_lost_ranks(parsed: Parsed, log: Log) -> None:
+def _refuse_lost_ranks(parsed: ParsedLog, log: Log) -> None:
     """Raise ConfigError where NCCL made a communicator of more ranks than the tool lists."""
     largest = channels.find_largest_communicator(log.nccl)
     if parsed.devices and parsed.ranks is not None and largest > parsed.ranks:
@@ -165,7 +142,7 @@ def _refuse_lost_ranks(parsed: Parsed, log: Log) -> None:
         raise differs(parsed.tool, why, f"--ranks {largest}, if lines are lost")
 
 
-def _size(parsed: Parsed, given: Given) -> tuple[int, int]:
+def _size(parsed: ParsedLog, given: ImportOptions) -> tuple[int, int]:
     """Return the numbers of nodes and ranks."""
     ranks = given.ranks or parsed.ranks
     nodes = given.nodes or _count_hosts(parsed) or (2 if parsed.links else 1 if ranks == 1 else None)
@@ -181,7 +158,7 @@ def _size(parsed: Parsed, given: Given) -> tuple[int, int]:
     return nodes, ranks
 
 
-def _count_hosts(parsed: Parsed) -> int:
+def _count_hosts(parsed: ParsedLog) -> int:
     """Return on how many hosts the ranks are. Raises ConfigError where a GPU comes twice: clones share names."""
     gpus = [(each.hostname, each.index, each.address) for each in parsed.devices if each.address]
     (host, index, address), count = next(iter(Counter(gpus).most_common(1)), (("", None, ""), 0))
@@ -195,7 +172,7 @@ def _count_hosts(parsed: Parsed) -> int:
     return len({each.hostname for each in parsed.devices})
 
 
-def _placement(parsed: Parsed) -> tuple[Place, ...]:
+def _placement(parsed: ParsedLog) -> tuple[Place, ...]:
     return tuple(
         Place(rank=each.rank, local_rank=0, node=each.hostname, hostname=each.hostname, device=each.name)
         for each in parsed.devices
@@ -203,7 +180,7 @@ def _placement(parsed: Parsed) -> tuple[Place, ...]:
 
 
 def _with_line_rate(measured: LinkResult, link: Link) -> LinkResult:
-    """Return what was measured over RDMA with the port's rate, so that it is held against the MTU the tool told."""
+    """Return what was measured over RDMA with the port's rate, so that it is held against the MTU the tool printed."""
     return (
         measured
         if measured.rdma_mtu_bytes is None
@@ -211,7 +188,7 @@ def _with_line_rate(measured: LinkResult, link: Link) -> LinkResult:
     )
 
 
-def _configuration(parsed: Parsed, given: Given) -> Configuration:
+def _configuration(parsed: ParsedLog, given: ImportOptions) -> Configuration:
     nodes, ranks = _size(parsed, given)
     known = MODELS.get(parsed.model)
     asked = Configuration(workload=parsed.workload, nodes=nodes, ranks=ranks, launcher="import", backend=parsed.tool)
@@ -226,7 +203,7 @@ def _configuration(parsed: Parsed, given: Given) -> Configuration:
     )
 
 
-def _steps(parsed: Parsed, ranks: int) -> Steps | None:
+def _steps(parsed: ParsedLog, ranks: int) -> Steps | None:
     if not parsed.step_s:
         return None
     if ranks * len(parsed.step_s) > MOST_TIMES:

@@ -7,8 +7,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.imports.parsed import (
-    Asked,
-    Parsed,
+    ImportOptions,
+    ParsedLog,
     differs,
     every,
     joined_runs_error,
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 HOROVOD = "horovod synthetic benchmark"
 TF_CNN = "tf_cnn_benchmarks"
-# `Iter #0: 310.0 img/sec per GPU`: %.1f in each program; forks tell the time of an iteration after it.
+# `Iter #0: 310.0 img/sec per GPU`: %.1f in each program; forks print the time of an iteration after it.
 _ITERATION = re.compile(r"Iter #(\d{1,6}): (\d+\.\d) img/sec per \w+(?:\s*$|, )")
 _HOROVOD_TOTAL = re.compile(r"Total img/sec on (\d{1,6}) \w+(?:\(s\))?:\s*(\d+\.\d)(?!\d)")
-# No line of the output tells it, but the command does, or a program that prints its options.
+# No line of the output has it, but the command has, or a program that prints its options.
 _FP16 = re.compile(r"(?:^|\s)--fp16-allreduce\b|\bfp16_allreduce=True\b")
 _CUT = re.compile(r"Iter #\d+:")
 _TOTAL_LINE = r"^\s*total images/sec:\s*(\d+\.\d\d)\s*$"
@@ -59,7 +59,7 @@ def is_tf_cnn(lines: Sequence[str]) -> bool:
     return any("total images/sec:" in line for line in lines)
 
 
-def horovod(lines: Sequence[str], asked: Asked) -> Parsed:
+def horovod(lines: Sequence[str], asked: ImportOptions) -> ParsedLog:
     """Return a step time for each iteration: its rate is that of one rank, over a number of batches."""
     iterations = [match for line in lines if (match := _ITERATION.search(line))]
     numbers = [int(match[1]) for match in iterations]
@@ -74,7 +74,7 @@ def horovod(lines: Sequence[str], asked: Asked) -> Parsed:
     gaps = _gaps(lines, numbers)
     totals = [(int(match[1]), float(match[2])) for line in lines if (match := _HOROVOD_TOTAL.search(line))]
     _refuse_other_total(totals, ranks or asked.ranks, () if gaps else rates)
-    return Parsed(
+    return ParsedLog(
         tool=HOROVOD,
         workload=Workload.TRAIN,
         ranks=ranks,
@@ -113,8 +113,8 @@ def _refuse_other_total(totals: Sequence[tuple[int, float]], ranks: int | None, 
             raise differs(HOROVOD, f"its total is {total:g} img/sec, its iterations make {mean}")
 
 
-def tf_cnn(lines: Sequence[str], asked: Asked) -> Parsed:
-    """Return the one step time that the total tells: it is over all workers, each of which may print it."""
+def tf_cnn(lines: Sequence[str], asked: ImportOptions) -> ParsedLog:
+    """Return the one step time that follows from the total: it is over all workers, each of which may print it."""
     _refuse_no_training(lines)
     totals = [value for each in every(_TOTAL_LINE, lines) if (value := number(each)) is not None]
     everywhere = _one(TF_CNN, "global batch size", every(r"^\s*Batch size:\s*(\d+) global", lines))
@@ -124,7 +124,7 @@ def tf_cnn(lines: Sequence[str], asked: Asked) -> Parsed:
     updates = {update.lower() for update in every(r"^\s*Variables:\s*(\w+)", lines)}
     _refuse_several_runs(totals, updates, workers=any(_SYNC.match(line) for line in lines))
     ranks, batch = _split_batch(everywhere, each, asked, alone=_lists_one_process(lines, updates))
-    return Parsed(
+    return ParsedLog(
         tool=TF_CNN,
         workload=Workload.TRAIN,
         ranks=ranks,
@@ -164,7 +164,7 @@ def _lists_one_process(lines: Sequence[str], updates: set[str]) -> bool:
     return "horovod" in updates and any(re.match(r"\s*Devices:(?!.*horovod/)", line) for line in lines)
 
 
-def _split_batch(everywhere: int, each: int | None, asked: Asked, *, alone: bool) -> tuple[int, int]:
+def _split_batch(everywhere: int, each: int | None, asked: ImportOptions, *, alone: bool) -> tuple[int, int]:
     """Return the number of ranks and the batch of each. Raises ConfigError when they do not make up the whole.
 
     `alone`: what is said to be everywhere can be one rank's.
@@ -193,13 +193,13 @@ def _model(tool: str, lines: Sequence[str]) -> str:
 
 
 def _one(tool: str, what: str, texts: Sequence[str]) -> int | None:
-    """Return the number that all these lines tell; None where there is none."""
+    """Return the number that all these lines agree on; None where there is none."""
     values = {parse_integer(each) for each in texts} - {None, 0}
     if len(values) > 1:
         raise joined_runs_error(tool, f"its {what} is {' and '.join(map(str, sorted(filter(None, values))))}")
     return next(iter(values), None)
 
 
-def _agree(tool: str, ranks: int | None, asked: Asked) -> None:
+def _agree(tool: str, ranks: int | None, asked: ImportOptions) -> None:
     if ranks is not None and asked.ranks not in {None, ranks}:
         raise differs(tool, f"it ran on {ranks} ranks, --ranks says {asked.ranks}", "leave out --ranks")

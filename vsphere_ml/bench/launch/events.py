@@ -1,11 +1,13 @@
-"""What listeners are told while a benchmark runs. Workers never print."""
+"""Events of a running benchmark. Workers never print."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from vsphere_ml.bench.launch.matrix import PlannedLaunch
     from vsphere_ml.bench.model.record import Configuration, Run
     from vsphere_ml.bench.stats.stop import Stop
@@ -83,7 +85,4 @@ Said = (
     Planning | LaunchSkipped | PrecisionReached | ProcessesEnded | ProcessesLeft | Launching | Stepped | Measured
 )  # in a line each
 BenchEvent = Said | RankOutput
-
-
-class BenchListener(Protocol):
-    def __call__(self, event: BenchEvent, /) -> None: ...
+BenchListener: TypeAlias = "Callable[[BenchEvent], None]"

@@ -18,7 +18,7 @@ NEWEST_KERAS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ported:
+class PortingCheck:
     """What a script does about each of the seven steps, in their order."""
 
     file: str
@@ -31,7 +31,7 @@ class Ported:
         return all(each.state in {PortingState.FOUND, PortingState.NOT_NEEDED} for each in self.found)
 
 
-def check(content: bytes, file: str, *, keras: int = NEWEST_KERAS) -> Ported:
+def check(content: bytes, file: str, *, keras: int = NEWEST_KERAS) -> PortingCheck:
     """Return what the script does about each step; raises ConfigError with file and line when it is no Python.
 
     `keras` is the major version in the guests; a script that asks for Keras 2 itself is held to get it.
@@ -48,10 +48,10 @@ def check(content: bytes, file: str, *, keras: int = NEWEST_KERAS) -> Ported:
         training.broadcast(script, keras3=keras3),
         guard.guard(script),
     )
-    return Ported(file=file, keras=keras, found=found)
+    return PortingCheck(file=file, keras=keras, found=found)
 
 
-def incomplete_error(ported: Ported) -> BenchError | None:
+def incomplete_error(ported: PortingCheck) -> BenchError | None:
     """Return the error of a script that would not train, or not as one; None when every step is there."""
     if ported.is_complete:
         return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.imports import nccl_tests as imports
-from vsphere_ml.bench.imports.parsed import Asked
+from vsphere_ml.bench.imports.parsed import ImportOptions
 from vsphere_ml.bench.imports.parsed import first_group as found_in
 from vsphere_ml.bench.imports.prefixes import strip_prefixes
 from vsphere_ml.bench.model.job import RunIn
@@ -23,7 +23,7 @@ from vsphere_ml.core.nodes.container import NAME
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from vsphere_ml.bench.imports.parsed import Parsed
+    from vsphere_ml.bench.imports.parsed import ParsedLog
     from vsphere_ml.bench.model.job import Runtime
     from vsphere_ml.bench.model.rank_log import RankLog
 
@@ -42,7 +42,7 @@ _PLACES = (
     "/usr/local/nccl-tests/build/all_reduce_perf",
     "/root/nccl-tests/build/all_reduce_perf",
 )
-_OURS = Asked(collective="all_reduce")
+_OURS = ImportOptions(collective="all_reduce")
 # The first one that is linked with MPI wins; without any, the first one that is there. Its help needs no GPU.
 _PROBE = """\
 found=
@@ -86,7 +86,7 @@ def parse_probe(text: str) -> AllReducePerf | None:
 def same_program(of: Mapping[str, AllReducePerf | None], runtime: Runtime) -> AllReducePerf:
     """Return the program that all nodes have where ranks run.
 
-    NotPossible `bench.no-nccl-tests` where it lacks, lies elsewhere than in the others, or was built without MPI.
+    NotPossible `bench.no-nccl-tests` where it is missing, lies elsewhere than in the others, or was built without MPI.
     """
     missing = [node for node, each in of.items() if each is None]
     if missing:
@@ -117,7 +117,7 @@ def enough_gpus(of: Mapping[str, int], ranks: int) -> None:
 def options(tests: AllReducePerf, asked: Mapping[str, str], folder: str) -> tuple[str, ...]:
     """Return the options for one rank a GPU; `asked` has the smallest and largest message and the iterations.
 
-    The time of a message is that of its slowest rank where this build can tell it.
+    The time of a message is that of its slowest rank where this build prints it.
     """
     sizes = ("-b", asked["smallest"], "-e", asked["largest"], "-f", "2")
     plain = (*sizes, "-n", asked["iterations"], "-g", "1", "-c", "1")
@@ -127,10 +127,10 @@ def options(tests: AllReducePerf, asked: Mapping[str, str], folder: str) -> tupl
     return (*plain, *slowest, *every, *file)
 
 
-def parse_result(log: str, result: str, ranks: int) -> Parsed:
+def parse_result(log: str, result: str, ranks: int) -> ParsedLog:
     """Return what one launch measured: from the file of `-J` where there is one, else from the table in the log.
 
-    BenchError `bench.no-samples` when it told nothing, or not of one job of so many ranks.
+    BenchError `bench.no-samples` when it printed nothing, or not of one job of so many ranks.
     """
     try:
         parsed = imports.json(json_text.parse(result), _OURS) if result else imports.text(_bare_lines(log), _OURS)
@@ -157,7 +157,7 @@ def _left_out(log: str) -> tuple[Diagnostic, ...]:
     )
 
 
-def with_measurements(logs: Sequence[RankLog], measured: Parsed) -> tuple[RankLog, ...]:
+def with_measurements(logs: Sequence[RankLog], measured: ParsedLog) -> tuple[RankLog, ...]:
     """Return the ranks with what the program measured for them all; each names the GPU it used."""
     index = {each.rank: each.index for each in measured.devices}
     sweep = [(point.size_bytes, point.time_s) for point in measured.sweep]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MEET_S = 120  # for the others to have begun
 
 
-class Alone:
+class NoExchange:
     """One worker, whose change is all there is."""
 
     rank, workers, behind = 0, 1, 0.0
@@ -42,7 +42,7 @@ class Alone:
         """Bring the weights of the training's end; all workers call it."""
 
 
-class ByServers(Alone):
+class _ByServers(NoExchange):
     """Parameter servers beside the first workers; RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say who is who."""
 
     built = ("sockets",)
@@ -51,7 +51,7 @@ class ByServers(Alone):
         super().__init__(given)
         self.rank, self.workers = (int(os.environ[each]) for each in ("RANK", "WORLD_SIZE"))
         self.servers, self.in_step = given.servers, not given.asynchronous
-        self.meeting = Meeting(self.rank, self.workers)
+        self.meeting = _Meeting(self.rank, self.workers)
         self.stale: list[float] = []
 
     @property
@@ -82,7 +82,7 @@ class ByServers(Alone):
         self.meet()  # a worker that went would take its server with it
 
 
-class ByAllReduce(Alone):
+class _ByAllReduce(NoExchange):
     """Horovod's all-reduce of all gradients at once."""
 
     def __init__(self, given: argparse.Namespace) -> None:
@@ -111,11 +111,11 @@ class ByAllReduce(Alone):
         self.hvd.shutdown()
 
 
-EXCHANGES = {"nothing": Alone, "servers": ByServers, "allreduce": ByAllReduce}
+EXCHANGES = {"nothing": NoExchange, "servers": _ByServers, "allreduce": _ByAllReduce}
 
 
-class Meeting:
-    """Where the workers tell each other a value: a connection of each to the first one, whose thread passes all on."""
+class _Meeting:
+    """Where the workers send each other a value: a connection of each to the first one, whose thread passes all on."""
 
     def __init__(self, rank: int, workers: int) -> None:
         address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])

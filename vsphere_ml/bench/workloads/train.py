@@ -1,7 +1,7 @@
-"""Trains a model on made-up images with an engine, and tells where the time of every step goes.
+"""Trains a model on made-up images with an engine, and prints where the time of every step goes.
 
 A step's period, from the end of the step before to its own, is the wait for input, the work, and a rest. How much of
-the work is exchange the step itself cannot tell, least of all on a GPU, whose work is only queued by then. So every
+the work is exchange the step itself does not show, least of all on a GPU, whose work is only queued by then. So every
 few steps all ranks make a local step: the same without exchange, on a copy of the model, and then the exchange alone.
 
 Runs in guests (Python 3.9 and newer) and imports nothing of vsml. An engine is a file beside this one; its `start`
@@ -82,7 +82,7 @@ def main() -> None:
         built=training.built,
     )
     if given.elastic:
-        training.train_elastic(StepReport(training), emit)
+        training.train_elastic(_StepReport(training), emit)
     else:
         train(training, given)
     emit("sync", weights=training.hash_weights(), finite=training.has_finite_weights())
@@ -113,14 +113,14 @@ def arguments() -> argparse.Namespace:
 
 
 def train(training: EngineTraining, given: argparse.Namespace) -> None:
-    """Tell each step's period and what it went to. What of it is warm-up is for the reader to find.
+    """Print each step's period and what it went to. What of it is warm-up is for the reader to find.
 
     The first step builds its graph; that of a local step is built before the clock starts.
     """
     local = training.make_local_step() if given.local_every and training.ranks > 1 else None
     if local is not None:
         local(*next(training.images))
-    began, report = time.monotonic(), StepReport(training)
+    began, report = time.monotonic(), _StepReport(training)
     for number in range(given.steps):
         made = report.make()
         stops = given.until and number % ASK_EVERY == 0 and training.is_stop_wanted(given.until)
@@ -133,8 +133,8 @@ def train(training: EngineTraining, given: argparse.Namespace) -> None:
     emit("wall", seconds=round(time.monotonic() - began, 6))
 
 
-class StepReport:
-    """Makes steps and tells each one's period and its parts; a period begins where the one before ended."""
+class _StepReport:
+    """Makes steps and prints each one's period and its parts; a period begins where the one before ended."""
 
     def __init__(self, training: EngineTraining) -> None:
         self.training = training

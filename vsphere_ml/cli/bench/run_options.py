@@ -55,7 +55,7 @@ class _ModelName(StrEnum):
     RESNET50 = "resnet50"
 
 
-class PodMpi(StrEnum):
+class _PodMpi(StrEnum):
     OPENMPI = MpiName.OPENMPI.value
     MPICH = MpiName.MPICH.value
 
@@ -178,7 +178,7 @@ class ScriptOptions:
     ] = ""
 
     def options(self) -> dict[str, str]:
-        """Return what tells one program from another: a script that was changed is another configuration."""
+        """Return what sets one program apart from another: a script that was changed is another configuration."""
         if self.script is None:
             return {}
         digest = hashlib.sha256()
@@ -305,7 +305,7 @@ class PodOptions:
 class PodImageOptions:
     """What is in the image that pods run."""
 
-    mpi: Annotated[PodMpi, typer.Option(help="MPI of the image that pods run.")] = PodMpi.OPENMPI
+    mpi: Annotated[_PodMpi, typer.Option(help="MPI of the image that pods run.")] = _PodMpi.OPENMPI
     non_root: Annotated[
         bool,
         typer.Option("--non-root", help=f"Run the pods as {USER}, as in images of `vsml k8s image --non-root`."),
@@ -313,7 +313,7 @@ class PodImageOptions:
 
     def tools(self, guests: Tools) -> Tools:
         """Return what ranks run with in pods, where guests' user is nobody."""
-        mpi = {PodMpi.OPENMPI: OPEN_MPI, PodMpi.MPICH: MPICH}[self.mpi]
+        mpi = {_PodMpi.OPENMPI: OPEN_MPI, _PodMpi.MPICH: MPICH}[self.mpi]
         return replace(guests, mpi=mpi, user=USER if self.non_root else "root")
 
 
@@ -339,7 +339,7 @@ class BenchOptions:
 
 
 def bench_spec(given: BenchOptions, spec: ClusterSpec, most: int) -> BenchSpec:
-    """Return what to measure on at most so many nodes; ConfigError `usage` for options that would go unheard."""
+    """Return what to measure on at most so many nodes; ConfigError `usage` for options that would be ignored."""
     from vsphere_ml.bench.launch.launchers import choose_backend
     from vsphere_ml.bench.launch.matrix import BenchSpec, check_spec
     from vsphere_ml.bench.model.record import Workload
@@ -464,7 +464,7 @@ def default_launches(script: Path | None) -> int:
 
 
 def _check_program(given: BenchOptions, smallest: int) -> None:
-    """Raise ConfigError for options that would go unheard; `smallest` is of the launches, in nodes."""
+    """Raise ConfigError for options that would be ignored; `smallest` is of the launches, in nodes."""
     script, workload, least_nodes = given.own.script, given.matrix.workload, given.train.least_nodes
     if script is not None and workload:
         raise ConfigError("--script runs instead of a workload", code="usage", hint="one of --script and --workload")

@@ -11,13 +11,13 @@ from vsphere_ml.core.model.spec import Address as Given
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
-    from vsphere_ml.config.compose import Composed
+    from vsphere_ml.config.compose import ComposedBlock
     from vsphere_ml.config.mistakes import Mistakes
 
 __all__ = ["Given", "deal_addresses", "of_roce"]
 
 
-def deal_addresses(composed: Composed, names: list[str], wanted: int, mistakes: Mistakes) -> dict[str, Given]:
+def deal_addresses(composed: ComposedBlock, names: list[str], wanted: int, mistakes: Mistakes) -> dict[str, Given]:
     """Return each node's address, in the order both were written; none for nodes that use DHCP.
 
     `wanted` is how many nodes were written, those with a name that cannot be included.
@@ -37,7 +37,7 @@ def deal_addresses(composed: Composed, names: list[str], wanted: int, mistakes: 
     return {name: Given(address=address, gateway=gateway, dns=dns) for name, address in pairs}
 
 
-def of_roce(composed: Composed, names: list[str], wanted: int, mistakes: Mistakes) -> dict[str, tuple[str, ...]]:
+def of_roce(composed: ComposedBlock, names: list[str], wanted: int, mistakes: Mistakes) -> dict[str, tuple[str, ...]]:
     """Return the addresses of each node's fast NICs, in the order both were written; none for nodes that use DHCP.
 
     A node with several NICs takes as many addresses one after another.
@@ -63,8 +63,8 @@ def of_roce(composed: Composed, names: list[str], wanted: int, mistakes: Mistake
     return {name: given for at, name in enumerate(names) if (given := addresses[at * count : (at + 1) * count])}
 
 
-def _report_unused_gateway(gateway: str | None, composed: Composed, mistakes: Mistakes) -> None:
-    """Tell a gateway without a static address, unless it comes from a table whose address the block leaves."""
+def _report_unused_gateway(gateway: str | None, composed: ComposedBlock, mistakes: Mistakes) -> None:
+    """Report a gateway without a static address, unless it comes from a table whose address the block leaves."""
     place, address = composed.place("network", "gateway"), composed.place("network", "address")
     if gateway is None or mistakes.is_reported(address):
         return
@@ -74,7 +74,7 @@ def _report_unused_gateway(gateway: str | None, composed: Composed, mistakes: Mi
         mistakes.add(place, 'is for static addresses, and network.address is "dhcp"')
 
 
-def _check_reachable(gateway: str, addresses: tuple[str, ...], composed: Composed, mistakes: Mistakes) -> None:
+def _check_reachable(gateway: str, addresses: tuple[str, ...], composed: ComposedBlock, mistakes: Mistakes) -> None:
     ip, interfaces, place = ip_address(gateway), [*map(ip_interface, addresses)], composed.place("network", "gateway")
     outside = next((each for each in interfaces if ip not in each.network), None)
     if outside is not None:

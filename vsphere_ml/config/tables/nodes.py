@@ -1,11 +1,11 @@
-"""Makes the nodes of a cluster from its `[[nodes]]` blocks: names, addresses and hosts dealt out, every lack told."""
+"""Makes the nodes of a cluster from its `[[nodes]]` blocks: names, addresses and hosts dealt out, gaps reported."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.config.compose import Composed, compose, flatten_block
+from vsphere_ml.config.compose import ComposedBlock, compose, flatten_block
 from vsphere_ml.config.fields import clip
 from vsphere_ml.config.positions import format_path
 from vsphere_ml.config.reading import report_unknown, unknown_name
@@ -101,7 +101,7 @@ class NodeNames:
                 preserved.append(name)
         return preserved
 
-    def _composed(self, at: KeyPath, block: Nodes) -> Composed:
+    def _composed(self, at: KeyPath, block: Nodes) -> ComposedBlock:
         blocks = [self._shared(("defaults",), self.defaults)] if self.defaults else []
         for index, name in enumerate(block.use or ()):
             if name not in self.profiles:
@@ -116,8 +116,8 @@ class NodeNames:
             self._flat[at] = flatten_block(at, block)
         return at, self._flat[at]
 
-    def _needed(self, composed: Composed) -> bool:
-        """Return whether a block has all that its nodes need; what it lacks is told, unless its cause is."""
+    def _needed(self, composed: ComposedBlock) -> bool:
+        """Return whether a block has all that its nodes need; what is missing is reported, unless its cause is."""
         which = (
             "gpu",
             "device" if composed.get("gpu", "kind", default=GpuKind.VGPU).spec.is_passthrough else "profile",
@@ -132,15 +132,15 @@ class NodeNames:
                 )
         return not missing
 
-    def _explained(self, composed: Composed, path: tuple[str, ...]) -> bool:
-        """Return whether a mistake that is told already is why a key is missing."""
+    def _explained(self, composed: ComposedBlock, path: tuple[str, ...]) -> bool:
+        """Return whether a mistake that is reported already is why a key is missing."""
         blocks = [*composed.blocks, ("defaults",), *self._wrong_profiles]
         return any(self.mistakes.is_reported((*at, *path)) for at in blocks) or self.mistakes.has_report_inside(
             (*composed.at, "use")
         )
 
-    def _mmio(self, composed: Composed) -> None:
-        """Tell when MMIO was set to less than NVIDIA's table asks for."""
+    def _mmio(self, composed: ComposedBlock) -> None:
+        """Report when MMIO was set to less than NVIDIA's table asks for."""
         mmio, profile = composed.get("mmio_gib"), composed.get("gpu", "profile")
         board = board_of(profile) if profile else None
         if mmio is None or board is None or board.mmio_table_gib is None:
@@ -155,8 +155,8 @@ class NodeNames:
                 f"mmio_gib = {least}, or leave it out",
             )
 
-    def _pattern(self, use: tuple[str, ...], composed: Composed) -> dict[str, Any]:
-        """Return the fields that the nodes of a block have in common; what is wrong with them is told."""
+    def _pattern(self, use: tuple[str, ...], composed: ComposedBlock) -> dict[str, Any]:
+        """Return the fields that the nodes of a block have in common; what is wrong with them is reported."""
         alike = (use, *((path, each.value) for path, each in composed.own.items() if path not in _OF_EACH))
         pattern = self._patterns.get(alike)
         if pattern is None:
@@ -167,8 +167,8 @@ class NodeNames:
                 self._patterns[alike] = pattern
         return pattern
 
-    def _possible(self, composed: Composed, pattern: NodeSpec) -> bool:
-        """Return whether a site can give such GPUs, also beside such a NIC; why none can is told."""
+    def _possible(self, composed: ComposedBlock, pattern: NodeSpec) -> bool:
+        """Return whether a site can give such GPUs, also beside such a NIC; why none can is reported."""
         asked, nic = pattern.gpu, pattern.nic
         if (why := gpu.refusal(asked)) is not None:
             self.mistakes.add(composed.place("gpu", _contradicting_key(composed, asked)), why)
@@ -181,20 +181,20 @@ class NodeNames:
             return False
         return why is None
 
-    def _gateway(self, composed: Composed) -> None:
+    def _gateway(self, composed: ComposedBlock) -> None:
         """Keep the gateway of static addresses, which no node of any block may have."""
         gateway = composed.get("network", "gateway")
         if gateway is not None and composed.get("network", "address"):
             self._gateways.setdefault(gateway, composed.place("network", "gateway"))
 
     def check_gateways(self) -> None:
-        """Tell gateways that are the address of a node, once all nodes are there."""
+        """Report gateways that are the address of a node, once all nodes are there."""
         for gateway, place in self._gateways.items():
             if gateway in self._addresses:
                 self.mistakes.add(place, f"{gateway} is also the address of a node")
 
-    def _legal(self, composed: Composed, pattern: NodeSpec) -> bool:
-        """Return whether its nodes break no rule on any site; which one is told. The others are told with a plan."""
+    def _legal(self, composed: ComposedBlock, pattern: NodeSpec) -> bool:
+        """Return whether its nodes break no rule on any site; that one is reported. The others come with a plan."""
         broken = [*check.errors_of_node(pattern)]
         for each in broken:
             self.mistakes.add(composed.place(*each.key), each.words, f"vsml rules why {each.rule}")
@@ -230,14 +230,14 @@ class NodeNames:
         return {name: block.hosts[index % len(block.hosts)] for index, name in enumerate(called)}
 
 
-def _contradicting_key(composed: Composed, asked: GpuRequest) -> str:
+def _contradicting_key(composed: ComposedBlock, asked: GpuRequest) -> str:
     """Return which key of `gpu` contradicts the others."""
     if not asked.is_passthrough and asked.profile and (asked.device or asked.label):
         return "device" if asked.device else "label"
     return "kind" if composed.get("gpu", "kind") else "profile"
 
 
-def _common_fields(composed: Composed) -> dict[str, Any]:
+def _common_fields(composed: ComposedBlock) -> dict[str, Any]:
     """Return the fields of a block's nodes without what each node has of its own."""
     return {
         "cpus": composed.get("cpus"),
@@ -255,7 +255,7 @@ def _common_fields(composed: Composed) -> dict[str, Any]:
     }
 
 
-def _gpu(composed: Composed) -> GpuRequest:
+def _gpu(composed: ComposedBlock) -> GpuRequest:
     profile: str = composed.get("gpu", "profile", default="")
     kind: GpuKind | None = composed.get("gpu", "kind")
     return GpuRequest(
@@ -267,7 +267,7 @@ def _gpu(composed: Composed) -> GpuRequest:
     )
 
 
-def _nic(composed: Composed) -> NicRequest:
+def _nic(composed: ComposedBlock) -> NicRequest:
     return NicRequest(
         kind=composed.get("nic", "kind", default=NicKind.AUTO),
         model=composed.get("nic", "model", default=_DEFAULT_MODEL),

@@ -9,7 +9,7 @@ from ipaddress import IPv4Network, ip_address, ip_interface
 from typing import TYPE_CHECKING
 
 from vsphere_ml.config.fields import clip
-from vsphere_ml.config.vhpc.ranges import Ranged, parse_range
+from vsphere_ml.config.vhpc.ranges import RangeText, parse_range
 from vsphere_ml.config.vhpc.site import TRUE
 from vsphere_ml.core.nodes import gpu
 
@@ -27,7 +27,7 @@ _MMIO_GIB = [1 << power for power in range(1, 21)]
 
 @dataclass(slots=True)
 class Block:
-    """A `[[nodes]]` block in the making: dotted keys, and the host of each node where they are told one by one."""
+    """A `[[nodes]]` block in the making: dotted keys, and the host of each node where they are named one by one."""
 
     options: VmOptions
     read: Sections
@@ -35,7 +35,7 @@ class Block:
     keys: dict[str, object] = field(default_factory=dict)
     hosts: dict[str, str] = field(default_factory=dict)
 
-    def dealt(self, item: Item) -> tuple[Ranged | None, list[str]]:
+    def dealt(self, item: Item) -> tuple[RangeText | None, list[str]]:
         """Return an item's range, and its value for each VM; none at all when its range does not fit them."""
         try:
             found = parse_range(item.value)

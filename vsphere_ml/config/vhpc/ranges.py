@@ -12,7 +12,7 @@ _DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranged:
+class RangeText:
     """A text with one range in it. vhpc-toolkit counts with whole numbers, so leading zeros are lost: {001:004} is 1-4.
 
     `in_turn`: written in single braces, so values go round; else each value serves as many VMs as come on one.
@@ -46,7 +46,7 @@ class Ranged:
         return [value for value in values for _ in range(share)]
 
 
-def parse_range(text: str) -> Ranged | None:
+def parse_range(text: str) -> RangeText | None:
     """Return a text's range, None when it has none; ValueError says what is wrong with it."""
     found = list(_RANGE.finditer(text))
     if not found:
@@ -59,7 +59,7 @@ def parse_range(text: str) -> Ranged | None:
         raise ValueError(f"gives too many; at most {MOST} are possible")
     if int(last) < int(first):
         raise ValueError("has a range that runs backwards")
-    return Ranged(
+    return RangeText(
         before=text[: match.start()],
         first=int(first),
         last=int(last),

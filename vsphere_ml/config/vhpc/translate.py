@@ -76,7 +76,7 @@ _LEFT = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Translated:
+class Translation:
     """A cluster file's text, how many nodes it has, and what was not carried over or is to be filled in."""
 
     text: str
@@ -84,7 +84,7 @@ class Translated:
     notes: tuple[Diagnostic, ...]
 
 
-def translate(text: str, file: str) -> Translated:
+def translate(text: str, file: str) -> Translation:
     """Return the cluster file of a vhpc-toolkit file; ConfigError with every mistake of it, each with its line."""
     read, notes = ini.sections(text, file), Notes()
     rows = list_vm_options(read, notes)
@@ -99,7 +99,7 @@ def translate(text: str, file: str) -> Translated:
     if read.problems:
         raise invalid_file(file, read.problems)
     found = tuple(sorted(notes.found, key=lambda note: (note.line or _LAST, note.target)))
-    return Translated(
+    return Translation(
         text="\n".join(_lines(file, tables, blocks, found)) + "\n",
         nodes=sum(len(row.names) for row in rows),
         notes=found,

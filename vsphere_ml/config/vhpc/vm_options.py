@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.config.fields import clip
 from vsphere_ml.config.tables.ranges import MOST
 from vsphere_ml.config.vhpc.ini import Item, words
-from vsphere_ml.config.vhpc.ranges import Ranged, parse_range
+from vsphere_ml.config.vhpc.ranges import RangeText, parse_range
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _vm_options(row: Item, read: Sections, notes: Notes) -> VmOptions | None:
     if names is None:
         name = _tidy(row.key)
         return VmOptions(line=row.line, names=[name], written=name, items=items)
-    tidy = Ranged(
+    tidy = RangeText(
         before=_tidy(names.before), first=names.first, last=names.last, after=_tidy(names.after), in_turn=True
     )
     return VmOptions(line=row.line, names=tidy.values, written=tidy.text, items=items)

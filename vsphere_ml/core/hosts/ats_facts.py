@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.hosts.saved_state import Record
     from vsphere_ml.core.model.esxi_state import EsxiHostState
     from vsphere_ml.core.model.inventory import Inventory, PciAddress
-    from vsphere_ml.core.tools.mft import FirmwareNumber, FirmwareValue
+    from vsphere_ml.core.tools.mft import FirmwareSetting
 
 KERNEL_BY_HAND = (
     f"esxcli system settings kernel set -s {KERNEL_SETTING} -v TRUE",
@@ -40,16 +40,16 @@ _NOT_REPORTED = "vCenter does not tell what the function hands out"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirmwareSeen:
-    """What a port's firmware told, or why it could not be asked."""
+    """What a port's firmware answered, or why it could not be asked."""
 
     access: AccessMethod
     device: str = ""
-    value: FirmwareValue | None = None
+    value: FirmwareSetting | None = None
     why: str = ""
     installed: bool = True  # false: the tools are missing
     guest: str = ""
-    sriov: FirmwareNumber | None = None  # SRIOV_EN; None where it is not listed
-    functions: FirmwareNumber | None = None  # NUM_OF_VFS, likewise
+    sriov: FirmwareSetting | None = None  # SRIOV_EN; None where it is not listed
+    functions: FirmwareSetting | None = None  # NUM_OF_VFS, likewise
 
 
 def facts(
@@ -113,8 +113,8 @@ def _firmware(port: PortSettings, seen: FirmwareSeen, *, by_image: bool) -> Host
         name=FIRMWARE_SETTING,
         on=port.address,
         wanted="True",
-        configured=None if value is None else str(value.next_boot),
-        effective=None if value is None or value.current is None else str(value.current),
+        configured=None if value is None else str(bool(value.next_boot)),
+        effective=None if value is None or value.current is None else str(bool(value.current)),
         access=seen.access if value is not None else AccessMethod.NONE,
         device=device,
         guest=seen.guest,

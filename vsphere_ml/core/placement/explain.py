@@ -1,4 +1,4 @@
-"""Why each node sits where it does, and what every other host lacked or had less of."""
+"""Why each node sits where it does, and what every other host did not have or had less of."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vsphere_ml.core.placement.host.host_capacity import NodeCandidate
-    from vsphere_ml.core.placement.solve import Choice, Offered, Solution
+    from vsphere_ml.core.placement.solve import Choice, HostChoice, Solution
 
 # What lies between a GPU and a NIC, and what is known of its cost. NVIDIA's GPU Operator guide and its reference
 # architecture ask for one PCIe root complex; the figure of UPI is from VMware's articles on machine learning.
@@ -85,7 +85,7 @@ def _losers(choice: Choice, spread: Spread) -> Iterator[Candidate]:
             yield Candidate(host=each.host, fits=True, verdict=verdict)
 
 
-def _worse(loser: Offered, winner: Offered, took: NodeCandidate, spread: Spread) -> str:
+def _worse(loser: HostChoice, winner: HostChoice, took: NodeCandidate, spread: Spread) -> str:
     """Return by what a host lost: by neighbours, by how near its devices are, by what it breaks; empty for none."""
     has = loser.candidates.options[0]
     more, fewer = (loser.nodes, winner.nodes) if spread is Spread.SPREAD else (winner.nodes, loser.nodes)

@@ -1,6 +1,6 @@
 """Decides where each node goes and with which devices.
 
-Nodes that stand keep their host and are placed first. The others follow, the hardest to place before the easy ones,
+Existing nodes keep their host and are placed first. The others follow, the hardest to place before the easy ones,
 each on the host that suits it best; when one finds no place, all are placed anew by a search that leaves out no way.
 The same spec and site give the same placements, whatever order hosts and VMs are listed in.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.placement.candidates.candidates import HostCandidates
     from vsphere_ml.core.placement.host.host_capacity import NodeCandidate
 
-# Neither NVIDIA's nor VMware's texts tell of GPUDirect RDMA through PVRDMA.
+# Neither NVIDIA's nor VMware's texts speak of GPUDirect RDMA through PVRDMA.
 _PVRDMA_NOTE = (
     "PVRDMA carries RDMA between the VMs' memory; GPUDirect RDMA through it is documented nowhere "
     "(rule pvrdma-host-memory)"
@@ -58,7 +58,7 @@ def solve(spec: ClusterSpec, inventory: Inventory) -> Placement:
 def find_solution(spec: ClusterSpec, inventory: Inventory) -> Solution:
     """Return every node's placement and how it came to it.
 
-    NotPossible `placement.infeasible` tells every host's reason. Raises also what `resolve` and `standing` raise.
+    NotPossible `placement.infeasible` has every host's reason. Raises what `resolve` and `existing_placement` raise.
     """
     resolved = resolve(spec, inventory)
     ours = find_existing_nodes(spec, inventory, resolved.folder)
@@ -78,11 +78,11 @@ class Choice:
     node: NodeSpec
     host: str
     option: NodeCandidate
-    hosts: tuple[Offered, ...]  # of the hosts it may be on, in the order of their names; none where it stands
+    hosts: tuple[HostChoice, ...]  # of the hosts it may be on, in the order of their names; none where it exists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offered:
+class HostChoice:
     """What one host had for a node, beside the `placements` that were taken there already."""
 
     host: str
@@ -91,9 +91,9 @@ class Offered:
 
 
 def _place_others(table: PlacementState) -> None:
-    """Place the nodes that do not stand yet; raises why there is no place for all of them.
+    """Place the nodes that do not exist yet; raises why there is no place for all of them.
 
-    ESXi may have backed standing nodes by other GPUs than we counted on. So that a run that was cut can always be
+    ESXi may have backed existing nodes by other GPUs than we counted on. So that a run that was cut can always be
     finished, the nodes that follow them may then do without NUMA affinity.
     """
     refusal = _place_all(table)
@@ -127,7 +127,7 @@ def _replay(again: PlacementState, done: PlacementState) -> Iterator[Choice]:
         node = nodes[name]
         asked = () if name in again.ours else again.capacities_for(node)
         offereds = tuple(
-            Offered(host=each.host.name, nodes=each.nodes, candidates=again.candidates(node, each)) for each in asked
+            HostChoice(host=each.host.name, nodes=each.nodes, candidates=again.candidates(node, each)) for each in asked
         )
         yield Choice(node=node, host=place.host.name, option=option, hosts=offereds)
         again.take(node, again.host_capacities[place.host.ref], option)

@@ -21,7 +21,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undone:
+class Failed:
     """A change that was tried and failed."""
 
     change: Change
@@ -29,14 +29,14 @@ class Undone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Untried:
+class Skipped:
     """A change that was left out, because something it needs is not there."""
 
     change: Change
     because: str
 
 
-Outcome = Done | Undone | Untried
+Outcome = Done | Failed | Skipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class HostsInterrupted(KeyboardInterrupt):
-    """The run was interrupted while hosts were worked on; `left` says in words how those stand that were begun."""
+    """The run was interrupted while hosts were worked on; `left` says in words the state of those that were begun."""
 
     def __init__(self, left: tuple[str, ...]) -> None:
         super().__init__()

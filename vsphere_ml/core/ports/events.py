@@ -1,12 +1,15 @@
-"""What listeners are told while a flow runs. Workers never print; views listen."""
+"""Events of a running flow. Workers never print; views listen."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
+
+from vsphere_ml.core.plan.outcome import Outcome
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.errors import VsmlError
+    from collections.abc import Callable
+
     from vsphere_ml.core.plan.changes import Change
     from vsphere_ml.core.plan.plan import Plan
 
@@ -58,26 +61,6 @@ class Progressed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
-    change: Change
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
-    change: Change
-    error: VsmlError
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skipped:
-    """A change that was not tried, because an earlier one it needs failed."""
-
-    change: Change
-    because: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Fetching:
     """So many bytes of a datastore's file have come to this machine."""
 
@@ -86,9 +69,6 @@ class Fetching:
     total: int
 
 
-OfChange = Started | Queued | Dequeued | Progressed | Finished | Failed | Skipped
+OfChange = Started | Queued | Dequeued | Progressed | Outcome
 Event = ReadingInventory | InventoryRead | Fetching | Acting | OfChange
-
-
-class Listener(Protocol):
-    def __call__(self, event: Event, /) -> None: ...
+Listener: TypeAlias = "Callable[[Event], None]"

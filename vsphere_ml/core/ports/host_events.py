@@ -1,11 +1,13 @@
-"""What listeners are told while hosts are looked at and changed. Workers never print; views listen."""
+"""Events while hosts are read and changed. Workers never print; views listen."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from vsphere_ml.core.errors import VsmlError
     from vsphere_ml.core.hosts.host_changes import HostChange
     from vsphere_ml.core.model.host_settings import HostFacts
@@ -33,7 +35,7 @@ class StepBegun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepInEffect:
-    """How a step stands that takes its time."""
+    """The state of a step that takes long."""
 
     change: HostChange
     words: str
@@ -66,7 +68,4 @@ class HostEnded:
 
 
 HostEvent = Asking | HostBegun | StepBegun | StepInEffect | StepDone | StepFailed | HostChecked | HostEnded
-
-
-class HostListener(Protocol):
-    def __call__(self, event: HostEvent, /) -> None: ...
+HostListener: TypeAlias = "Callable[[HostEvent], None]"

@@ -54,16 +54,8 @@ class MstDevice:
 
 
 @dataclass(frozen=True, slots=True)
-class FirmwareValue:
-    """A setting of a port's firmware: what the next boot brings, and what is in force (None when not told)."""
-
-    next_boot: bool
-    current: bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class FirmwareNumber:
-    """A setting of a port's firmware as a number, True(1) as 1; `current` is None when not told."""
+class FirmwareSetting:
+    """A setting of a port's firmware, True(1) as 1: what the next boot brings, and what is in force (None: unknown)."""
 
     next_boot: int
     current: int | None
@@ -104,22 +96,19 @@ def device_at(listed: Iterable[MstDevice], address: PciAddress, uplink: str | No
     return next((each for each in listed if each.is_at(address, uplink)), None)
 
 
-def value(printed: str) -> FirmwareValue | None:
+def value(printed: str) -> FirmwareSetting | None:
     """Return ATS_ENABLED as `mlxconfig query` printed it; None when this firmware does not have it.
 
     With `-e` the columns are Default, Current and Next Boot; an older one prints what the next boot brings only.
     """
-    found = number(printed, FIRMWARE_SETTING)
-    if found is None:
-        return None
-    return FirmwareValue(bool(found.next_boot), None if found.current is None else bool(found.current))
+    return number(printed, FIRMWARE_SETTING)
 
 
-def number(printed: str, name: str) -> FirmwareNumber | None:
+def number(printed: str, name: str) -> FirmwareSetting | None:
     """Return any setting as `mlxconfig query` printed it; None when this firmware does not have it, or as a word.
 
-    Which columns there are the header tells: a firmware that knows no current or default values has neither, and a
-    setting that it cannot tell is `N/A` (mlxcfg_ui.cpp of Mellanox/mstflint, which is the same program).
+    The header names the columns that there are: a firmware that knows no current or default values has neither, and a
+    setting that it does not know is `N/A` (mlxcfg_ui.cpp of Mellanox/mstflint, which is the same program).
     """
     columns: list[str] = ["Next"]
     for line in printed.splitlines():
@@ -129,7 +118,7 @@ def number(printed: str, name: str) -> FirmwareNumber | None:
         elif words[:1] == [name]:
             values = dict(zip(columns, map(_number, words[1:]), strict=False))
             later = values.get("Next")
-            return None if later is None else FirmwareNumber(later, values.get("Current"))
+            return None if later is None else FirmwareSetting(later, values.get("Current"))
     return None
 
 

@@ -189,7 +189,7 @@ def obstacle(session: BenchSession, spec: BenchSpec, planned: PlannedLaunch) -> 
 
 
 def _prepare_launch(session: BenchSession, context: LaunchContext) -> LaunchContext:
-    """Return the launch with its program and what its transport asks for; NotPossible where the guests lack it."""
+    """Return the launch with its program and what its transport asks for; NotPossible where guests do not have it."""
     job, surveyed = context.job, context.surveyed
     asked = job.configuration
     if asked.workload is Workload.MEMCPY:
@@ -230,7 +230,7 @@ def _begin_launch(session: BenchSession, spec: BenchSpec, planned: PlannedLaunch
     return make_launch_context(session, job, planned.launch, timestamp(), surveyed)
 
 
-class LaunchSession(Protocol):
+class _LaunchSession(Protocol):
     """What is known of a cluster before anything runs, whether ranks run in guests or in pods."""
 
     @property
@@ -244,7 +244,7 @@ class LaunchSession(Protocol):
 
 
 def make_launch_context(
-    session: LaunchSession, job: Job, launch: int, began: str, surveyed: tuple[Surveyed, ...]
+    session: _LaunchSession, job: Job, launch: int, began: str, surveyed: tuple[Surveyed, ...]
 ) -> LaunchContext:
     """Return the context of a launch that began then and ends now."""
     return LaunchContext(
@@ -284,7 +284,7 @@ def _nccl_tests(job: Job, surveyed: Sequence[Surveyed]) -> AllReducePerf:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CollectedOutput:
-    """What is left of a launch that ended well: the ranks' lines, the launcher's log, why it was told to stop."""
+    """What is left of a launch that ended well: the ranks' lines, the launcher's log, why it was stopped."""
 
     logs: tuple[rank_log.RankLog, ...]
     log: str
@@ -293,7 +293,7 @@ class _CollectedOutput:
 
 
 def _run(attempt: _Attempt) -> _CollectedOutput:
-    """Return what was told; no process of the job is left in guests that answer."""
+    """Return what was printed; no process of the job is left in guests that answer."""
     session, job = attempt.session, attempt.context.job
     places = session.places[: len(job.nodes)]
     how = launched(job)
@@ -301,7 +301,7 @@ def _run(attempt: _Attempt) -> _CollectedOutput:
         in_each(session.guests, places, lambda shell: remote_job.lay_out(shell, job, how, session.settings.script))
         ended = _run_job(session, job, how)
         log = _collected_log(session, job)
-        if ended.status != 0:  # told before anything is fetched of guests that may be the reason
+        if ended.status != 0:  # reported before anything is fetched of guests that may be the reason
             raise evidence.ended_badly(job, ended.status, log, _reported_faults(session, job))
         texts = _collect_rank_files(session, job, places)
         result = in_each(session.guests, places[:1], lambda shell: remote_job.result(shell, job, nccl_tests.RESULT))
@@ -336,13 +336,13 @@ def _collected_log(session: BenchSession, job: Job) -> str:
 
 
 def _reported_faults(session: BenchSession, job: Job) -> tuple[str, ...]:
-    """Return what the first guest tells of why; nothing where it does not answer."""
+    """Return what the first guest shows of why; nothing where it does not answer."""
     answers = session.guests.each(session.places[:1], lambda shell: remote_job.reported_faults(shell, job))
     return next((each for each in answers.values() if not isinstance(each, VsmlError)), ())
 
 
 def _end_processes(session: BenchSession, job: Job) -> tuple[ProcessesLeft, ...]:
-    """End what is left of the job in every guest; return, and tell of, those where that could not be done."""
+    """End what is left of the job in every guest; return, and report, those where that could not be done."""
     ended = session.guests.each(session.places, lambda shell: remote_job.end(shell, job))
     left = [ProcessesLeft(node=name, why=why.message) for name, why in ended.items() if isinstance(why, VsmlError)]
     for each in left:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Benchmarked:
+class BenchResult:
     """What came of all launches, those included that the record already had."""
 
     cluster: str
@@ -93,7 +93,7 @@ class Benchmark(SeriesRequest):
     factor: Factor | None = None  # the state of hosts and VMs by which launches differ
 
 
-def bench(asked: Benchmark, open_session: Callable[[Benchmark], BenchSession] | None = None) -> Benchmarked:
+def bench(asked: Benchmark, open_session: Callable[[Benchmark], BenchSession] | None = None) -> BenchResult:
     """Make every launch that was asked for and is not in the record yet, and return all of them.
 
     A launch that fails is recorded as such and does not keep the others back. Raises what stands in the way of all.
@@ -108,7 +108,7 @@ def bench(asked: Benchmark, open_session: Callable[[Benchmark], BenchSession] | 
     return replace(make_series(asked, spec, recorded, _GuestLaunches(session, spec)), elsewhere=elsewhere)
 
 
-def make_series(asked: SeriesRequest, spec: BenchSpec, recorded: Sequence[Run], launches: Launches) -> Benchmarked:
+def make_series(asked: SeriesRequest, spec: BenchSpec, recorded: Sequence[Run], launches: Launches) -> BenchResult:
     """Make the launches of `spec` that are not among the recorded ones, and return all of them."""
     planned = matrix.plan(spec, recorded)
     asked.notify_bench(Planning(launches=planned))
@@ -129,7 +129,7 @@ def make_series(asked: SeriesRequest, spec: BenchSpec, recorded: Sequence[Run], 
     )
     series.runs += [each.done for each in planned if each.done is not None]
     left = series.make(to_make)
-    return Benchmarked(
+    return BenchResult(
         cluster=asked.spec.name,
         folder=asked.folder,
         runs=tuple(series.runs),
@@ -144,7 +144,7 @@ def _at_level(asked: Benchmark, session: BenchSession, recorded: Sequence[Run]) 
     """Return what to measure in the state that hosts and VMs are in now, and what was measured in another one.
 
     That one's launches are not held against the conditions of these. NotPossible `bench.no-condition` where nobody can
-    tell the state.
+    show the state.
     """
     if asked.factor is None:
         return asked.bench_spec, ()
@@ -334,7 +334,7 @@ class Series:
         return replace(run, diagnostics=(*run.diagnostics, diagnostic))
 
     def measure_links(self, asked: Configuration) -> MeasuredLinks:
-        """Return what the nodes have between them; a launch that went well is kept though its wire tells nothing."""
+        """Return what the nodes have between them; a launch that went well is kept though its link shows nothing."""
         try:
             return self.launches.measure_links(asked, self.calibrated)
         except (BenchError, GuestError) as error:
@@ -343,7 +343,7 @@ class Series:
             return MeasuredLinks(diagnostics=(link_tools.not_measured(asked.transport, error.message),))
 
     def cpu_times(self, nodes: Collection[str], seconds: float) -> Mapping[str, CpuTimes]:
-        """Return what vCenter tells; a launch that went well is kept though vCenter does not answer any more."""
+        """Return what vCenter counted; a launch that went well is kept though vCenter does not answer any more."""
         with suppress(VSphereError):
             return self.vcenter.cpu_times(nodes, seconds)
         return {}

@@ -12,7 +12,7 @@ from vsphere_ml.core.ports.events import Acting
 from vsphere_ml.flows.cluster.apply_vms import delete
 from vsphere_ml.flows.cluster.confirm import agree
 from vsphere_ml.flows.cluster.executor import ApplyLimits, PlanExecutor
-from vsphere_ml.flows.cluster.plan import Planned
+from vsphere_ml.flows.cluster.plan import SitePlan
 from vsphere_ml.flows.cluster.report import Report
 from vsphere_ml.flows.site.read_site import read_site
 
@@ -35,16 +35,16 @@ def destroy(
     seconds, spec, clock = 0.0, run.spec, run.clock
     walk = PlanExecutor(run.vcenter, run.notify, clock, rate or ApplyLimits())
 
-    def planned(why: str, names: Collection[str] = only) -> Planned:
+    def planned(why: str, names: Collection[str] = only) -> SitePlan:
         inventory = read_site(run, why=why, devices=False)
-        return Planned(plan=plan_destroy(spec, inventory, only=names), inventory=inventory)
+        return SitePlan(plan=plan_destroy(spec, inventory, only=names), inventory=inventory)
 
-    def again(before: Planned) -> Planned:
+    def again(before: SitePlan) -> SitePlan:
         fresh = planned("before acting")
         refuse_started(before.plan, fresh.plan)
         return fresh
 
-    def carry_out(todo: Planned) -> None:
+    def carry_out(todo: SitePlan) -> None:
         nonlocal seconds
         begun = clock.now()
         run.notify(Acting(plan=todo.plan))

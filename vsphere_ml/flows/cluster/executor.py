@@ -23,8 +23,8 @@ from vsphere_ml.core.plan.changes import (
     subject,
 )
 from vsphere_ml.core.plan.describe import describe, is_off
-from vsphere_ml.core.plan.outcome import Done, Interrupted, Undone, Untried, left_off
-from vsphere_ml.core.ports.events import Dequeued, Failed, Finished, Progressed, Queued, Skipped, Started
+from vsphere_ml.core.plan.outcome import Done, Failed, Interrupted, Skipped, left_off
+from vsphere_ml.core.ports.events import Dequeued, Progressed, Queued, Started
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -104,7 +104,7 @@ class PlanExecutor:
     limits: ApplyLimits
     outcomes: list[Outcome] = field(default_factory=list)
     in_flight: dict[int, _Running] = field(default_factory=dict)
-    check: Check = _nothing  # says what VMs that are about to be powered on still lack
+    check: Check = _nothing  # says what VMs that are about to be powered on still need
     beginning: Change | None = None  # may have reached vCenter although no ticket came back
     broken: dict[str, str] = field(default_factory=dict)  # VM → why nothing more is done to it
     lost: list[tuple[Change, str]] = field(default_factory=list)  # changes to the site that were not made
@@ -154,7 +154,7 @@ class PlanExecutor:
         return not any(
             isinstance(each, Done)
             or isinstance(each.change, DeleteVm)
-            or (isinstance(each, Undone) and each.error.code == _OVERDUE)
+            or (isinstance(each, Failed) and each.error.code == _OVERDUE)
             for each in its[stop + 1 :]
         )
 
@@ -186,7 +186,7 @@ class PlanExecutor:
         return any(vm in self.unstarted and vm not in self.broken for vm in self.start_after.get(change.vm, ()))
 
     def _checked(self, chains: list[deque[Change]]) -> list[deque[Change]]:
-        """Return the chains, with what a VM still lacks put before its power-on."""
+        """Return the chains, with what a VM still needs put before its power-on."""
         starting = {chain[0].vm: chain for chain in chains if isinstance(chain[0], PowerOn)}
         ready = [vm for vm in starting if vm not in self.broken]  # one that is restarted has to be as it was
         for vm, missing in (self.check(ready) if ready else {}).items():
@@ -233,10 +233,12 @@ class PlanExecutor:
             return None
         if isinstance(run.change, PowerOn):
             self.unstarted.discard(run.change.vm)
-        seconds = self.clock.now() - run.since
-        self.outcomes.append(Done(change=run.change, seconds=seconds))
-        self.notify(Finished(change=run.change, seconds=seconds))
+        self._note(Done(change=run.change, seconds=self.clock.now() - run.since))
         return run.rest or None
+
+    def _note(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+        self.notify(outcome)
 
     def _note_queue(self, run: _Running, *, queued: bool) -> None:
         """Count a change's limit anew when vCenter has queued its task, or begins to run it."""
@@ -260,15 +262,13 @@ class PlanExecutor:
             self.notify(Progressed(change=run.change, percent=percent))
 
     def _fail(self, run: _Running, error: VsmlError) -> None:
-        self.outcomes.append(Undone(change=run.change, error=error))
-        self.notify(Failed(change=run.change, error=error))
+        self._note(Failed(change=run.change, error=error))
         self._lose(run.change, f"{describe(run.change)} failed")
         for change in run.rest:
             self._leave_out(change, f"{describe(run.change)} failed")
 
     def _leave_out(self, change: Change, because: str) -> None:
-        self.outcomes.append(Untried(change=change, because=because))
-        self.notify(Skipped(change=change, because=because))
+        self._note(Skipped(change=change, because=because))
         self._lose(change, because)
 
     def _lose(self, change: Change, because: str) -> None:
@@ -310,7 +310,7 @@ _OVERDUE = "task.timeout"
 
 
 def _is_start_left_out(outcome: Outcome, vms: Collection[str]) -> bool:
-    return isinstance(outcome, Untried) and isinstance(outcome.change, PowerOn) and outcome.change.vm in vms
+    return isinstance(outcome, Skipped) and isinstance(outcome.change, PowerOn) and outcome.change.vm in vms
 
 
 def _is_needless(change: Change) -> bool:

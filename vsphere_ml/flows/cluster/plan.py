@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.run_context import RunContext
 
 
-# Told although every node has a placement. A host whose GPUs are not in MIG mode, or not handed through, is of another
+# Said although every node has a placement. A host whose GPUs are not in MIG mode, or not handed through, is of another
 # use.
 _REPORTED = frozenset({HostConfigKind.GRAPHICS, HostConfigKind.SRIOV})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class SitePlan:
     """A plan, and the picture of the site it was made from."""
 
     plan: Plan
@@ -50,8 +50,8 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlacedPlan(Planned):
-    """A plan with the placements it leads to, and what new guests are told, by node."""
+class PlacedPlan(SitePlan):
+    """A plan with the placements it leads to, and new guests' first-boot data, by node."""
 
     solution: Solution
     first_boots: Mapping[str, FirstBoot] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class PlacedPlan(Planned):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class SiteComparison:
     """The nodes that could be compared, and why the others have no placement."""
 
     plan: Plan
@@ -114,14 +114,14 @@ def _solve_placement(spec: ClusterSpec, inventory: Inventory) -> Solution:
         ) from None
 
 
-def compare(spec: ClusterSpec, inventory: Inventory) -> Compared:
-    """Return what lacks, as far as it can be told: nodes without a placement never hide those that stand."""
+def compare(spec: ClusterSpec, inventory: Inventory) -> SiteComparison:
+    """Return what is missing, as far as it is known: nodes without a placement never hide those that exist."""
     try:
         plan = diff(spec, solve(spec, inventory), inventory)
         unplaced = None
     except NotPossible as refusal:
         plan, unplaced = _of_those_that_stand(spec, inventory), refusal
-    return Compared(plan=_with_deletions(plan, spec, inventory), placement_error=unplaced)
+    return SiteComparison(plan=_with_deletions(plan, spec, inventory), placement_error=unplaced)
 
 
 def _with_deletions(made: Plan, spec: ClusterSpec, inventory: Inventory) -> Plan:
@@ -130,7 +130,7 @@ def _with_deletions(made: Plan, spec: ClusterSpec, inventory: Inventory) -> Plan
 
 
 def _of_those_that_stand(spec: ClusterSpec, inventory: Inventory) -> Plan:
-    """Return what lacks of the nodes that stand and can be placed where they are."""
+    """Return what is missing on the nodes that exist and can be placed where they are."""
     names = {vm.name for vm in inventory.vms if is_marked(vm, spec.name) or cut_short(vm, spec.name)}
     there = tuple(node for node in spec.nodes if node.name in names)
     for nodes in (there, tuple(node for node in there if _fits_alone(spec, node, inventory))):

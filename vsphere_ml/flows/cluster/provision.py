@@ -15,7 +15,7 @@ from vsphere_ml.core.ports.events import Acting
 from vsphere_ml.flows.cluster.apply_vms import act
 from vsphere_ml.flows.cluster.confirm import agree
 from vsphere_ml.flows.cluster.executor import ApplyLimits, PlanExecutor
-from vsphere_ml.flows.cluster.plan import Compared, PlacedPlan, compare, plan
+from vsphere_ml.flows.cluster.plan import PlacedPlan, SiteComparison, compare, plan
 from vsphere_ml.flows.cluster.proposal import GuestConfig, Proposal, propose
 from vsphere_ml.flows.cluster.report import NotApplied, Report
 from vsphere_ml.flows.cluster.restart import Restarts
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.plan.changes import Change
     from vsphere_ml.core.plan.plan import Plan
     from vsphere_ml.flows.cluster.saved import SavedPlan
-    from vsphere_ml.flows.guests.configure import Configured
+    from vsphere_ml.flows.guests.configure import ConfigureResult
     from vsphere_ml.flows.hosts.host_apply import HostOutcome
     from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
     from vsphere_ml.flows.hosts.host_session import HostSession
@@ -59,7 +59,7 @@ def provision(
     session: HostSession | None = None,
     show: Callable[[Proposal], None] | None = None,
 ) -> Report:
-    """Look, placement, compare, ask, act, look again, configure the guests; return what was done and what still lacks.
+    """Look, placement, compare, ask, act, look again, configure the guests; return what was done and is still missing.
 
     Raises NotPossible when a node has no placement, when somebody else works on the cluster, when the plan does what
     the task's consent does not cover, or when the site is not the one that its saved plan was made for. A plan that is
@@ -107,8 +107,8 @@ class _Provision:
     hosts: tuple[HostOutcome, ...] = ()
     not_applied: tuple[NotApplied, ...] = ()
     seconds: float = 0.0
-    last: Compared | None = None
-    guests: Configured | None = None
+    last: SiteComparison | None = None
+    guests: ConfigureResult | None = None
     restarts: Restarts = field(init=False)  # one for the run: what it has tried counts in every batch
 
     def __post_init__(self) -> None:
@@ -147,7 +147,7 @@ class _Provision:
     def _verify(self, nodes: tuple[str, ...], todo: Proposal) -> str:
         """Return why the next nodes are not stopped: one of these has not come back as planned. Nothing when all have.
 
-        Their guests are brought to the playbooks here, so that one that cannot be used is not followed by another.
+        Their guests get the playbooks here, so that one that cannot be used is not followed by another.
         """
         inventory = self._restart_misplaced(self._compare_again())
         assert self.last is not None  # noqa: S101 - it was looked at
@@ -231,12 +231,12 @@ def _host_configuration(run: RunContext, session: HostSession) -> HostConfigurat
     return HostConfiguration(run.spec, session, run.clock)
 
 
-def _unchanged_guests(found: Proposal) -> Configured | None:
+def _unchanged_guests(found: Proposal) -> ConfigureResult | None:
     if found.guests is None:
         return None
-    from vsphere_ml.flows.guests.configure import Configured
+    from vsphere_ml.flows.guests.configure import ConfigureResult
 
-    return Configured(plan=found.guests, applied=False, guests=found.guests.guests)
+    return ConfigureResult(plan=found.guests, applied=False, guests=found.guests.guests)
 
 
 def _unchanged_report(spec: ClusterSpec, found: Proposal) -> Report:

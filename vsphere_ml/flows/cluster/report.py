@@ -1,4 +1,4 @@
-"""What a writing command leaves behind: what was planned, what became of it, what still lacks."""
+"""What a writing command leaves behind: what was planned, what became of it, what is still missing."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.plan.changes import DeleteVm, PowerOn, subject
 from vsphere_ml.core.plan.describe import describe, drift_in, is_off, object_name
-from vsphere_ml.core.plan.outcome import Done, Undone, Untried, left_off
+from vsphere_ml.core.plan.outcome import Done, Failed, Skipped, left_off
 
 if TYPE_CHECKING:
     from vsphere_ml.core.errors import VsmlError
     from vsphere_ml.core.model.placement import NodePlacement
     from vsphere_ml.core.plan.outcome import Outcome
     from vsphere_ml.core.plan.plan import Plan
-    from vsphere_ml.flows.guests.configure import Configured
+    from vsphere_ml.flows.guests.configure import ConfigureResult
     from vsphere_ml.flows.hosts.host_apply import HostOutcome
 
 _INCOMPLETE = {"provision": "provision.incomplete", "destroy": "destroy.incomplete"}
@@ -24,7 +24,7 @@ _INCOMPLETE = {"provision": "provision.incomplete", "destroy": "destroy.incomple
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotApplied:
-    """A VM that was not powered on, because vCenter took what it was told and did not keep it."""
+    """A VM that was not powered on, because vCenter accepted a setting and did not keep it."""
 
     vm: str
     drift: tuple[str, ...]
@@ -39,12 +39,12 @@ class Report:
     file: str  # its name
     plan: Plan  # as it was shown last
     applied: bool  # false: nothing to do, only asked for a plan, or declined
-    pending: Plan  # what a fresh look still lacks
+    pending: Plan  # what is still missing in a fresh look
     outcomes: tuple[Outcome, ...] = ()
     not_applied: tuple[NotApplied, ...] = ()
     placement_error: VsmlError | None = None  # why, after acting, nodes have no placement any more
     seconds: float = 0.0  # from the first change to the last
-    guests: Configured | None = None  # None: left alone
+    guests: ConfigureResult | None = None  # None: left alone
     skipped_guests: str = ""  # why
     hosts: tuple[HostOutcome, ...] = ()  # that were made ready before
     only: tuple[str, ...] = ()  # nodes, or VMs to destroy, that alone were asked for; none: the whole cluster
@@ -55,12 +55,12 @@ class Report:
         return self.site_done and self._guests_error is None
 
     @property
-    def failed(self) -> tuple[Undone, ...]:
-        return tuple(each for each in self.outcomes if isinstance(each, Undone))
+    def failed(self) -> tuple[Failed, ...]:
+        return tuple(each for each in self.outcomes if isinstance(each, Failed))
 
     @property
-    def left_out(self) -> tuple[Untried, ...]:
-        return tuple(each for each in self.outcomes if isinstance(each, Untried))
+    def left_out(self) -> tuple[Skipped, ...]:
+        return tuple(each for each in self.outcomes if isinstance(each, Skipped))
 
     @property
     def placements(self) -> tuple[NodePlacement, ...]:
@@ -98,7 +98,7 @@ class Report:
 
     @property
     def site_done(self) -> bool:
-        """Return whether nothing lacks on the site."""
+        """Return whether nothing is missing on the site."""
         return not self._incomplete and not self.degraded
 
     @property
@@ -166,7 +166,7 @@ class Report:
             answers.setdefault(thing, []).extend(why)
         return answers
 
-    def _after(self, failure: Undone) -> str:
+    def _after(self, failure: Failed) -> str:
         """Return what was done for a VM after a change of it failed, in words."""
         later = self.outcomes[self.outcomes.index(failure) + 1 :]
         vm = subject(failure.change)
@@ -174,7 +174,7 @@ class Report:
         return "; it was not changed, and runs again" if again else ""
 
 
-def _failure_reason(failure: Undone) -> str:
+def _failure_reason(failure: Failed) -> str:
     """Return why a change failed; what vCenter refused says already what it was."""
     error = failure.error
     says = isinstance(error, VSphereError) and error.action

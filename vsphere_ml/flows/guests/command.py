@@ -35,7 +35,7 @@ class _AnswerGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class CommandResult:
     """What a command said: groups of equal answers, the largest first, and the nodes it could not be run on."""
 
     cluster: str
@@ -92,7 +92,7 @@ def run(
     *,
     places: KnownPlaces,
     notify_guest: GuestListener,
-) -> Answered:
+) -> CommandResult:
     """Run the command in every guest at once, and return what it said."""
     known = places.known
 
@@ -123,7 +123,9 @@ def _not_reached(outcome: CommandAnswer | VsmlError) -> bool:
     return isinstance(outcome, VsmlError) and outcome.code in {"guest.unreachable", "guest.host-key-changed"}
 
 
-def _group_answers(spec: ClusterSpec, command: GuestCommand, seen: Mapping[str, CommandAnswer | VsmlError]) -> Answered:
+def _group_answers(
+    spec: ClusterSpec, command: GuestCommand, seen: Mapping[str, CommandAnswer | VsmlError]
+) -> CommandResult:
     nodes: dict[CommandAnswer, list[str]] = {}
     errors: dict[str, VsmlError] = {}
     for name, outcome in seen.items():
@@ -132,7 +134,7 @@ def _group_answers(spec: ClusterSpec, command: GuestCommand, seen: Mapping[str, 
         else:
             nodes.setdefault(outcome, []).append(name)
     groups = sorted(nodes.items(), key=lambda item: -len(item[1]))
-    return Answered(
+    return CommandResult(
         cluster=spec.name,
         groups=tuple(_AnswerGroup(nodes=tuple(names), answer=answer) for answer, names in groups),
         errors=errors,

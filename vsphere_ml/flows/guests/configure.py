@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestResult:
-    """What became of one guest. With an error, what was done before it is told all the same."""
+    """What became of one guest. With an error, what was done before it is reported all the same."""
 
     node: str
     convergences: tuple[Convergence, ...] = ()
@@ -54,24 +54,24 @@ class GuestPlan:
 
     @property
     def steps(self) -> frozenset[str] | None:
-        """Return the titles of the steps that guests lack; None when any step may be lacking."""
+        """Return the titles of the steps that are missing in guests; None when any step may be."""
         if self.after_boot or self.unreachable:
             return None
         return frozenset(each.step for guest in self.guests for book in guest.convergences for each in book.pending)
 
     @property
     def unreachable(self) -> tuple[GuestResult, ...]:
-        """Return the guests that could not be asked: nobody knows whether they lack something."""
+        """Return the guests that could not be asked: what is missing in them is unknown."""
         return tuple(guest for guest in self.guests if guest.error is not None)
 
     @property
     def concerned(self) -> tuple[str, ...]:
-        """Return the nodes whose guests lack something, or may."""
+        """Return the nodes with something missing in their guests, or perhaps."""
         return (*self.after_boot, *(guest.node for guest in self.guests if guest.is_pending or guest.error is not None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Configured:
+class ConfigureResult:
     """The end of a run."""
 
     plan: GuestPlan
@@ -112,10 +112,10 @@ def configure(
     approve: Approve,
     only: Collection[str] = (),
     dry_run: bool = False,
-) -> Configured:
-    """Look at the guests, show what they lack, ask, provide it; each is believed only after a second look.
+) -> ConfigureResult:
+    """Look at the guests, show what is missing, ask, provide it; each is believed only after a second look.
 
-    Guests that fail are told beside those that do not.
+    Guests that fail are reported beside those that do not.
     """
     spec, vcenter, playbooks = run.spec, run.vcenter, phase.playbooks
     deadline = boot.start_deadline(phase.wait_s, run.clock)
@@ -127,7 +127,7 @@ def configure(
     fetch.refuse_missing_files(playbooks, vcenter)
     plan = plan_guests(spec, phase, found, facts, deadline.left_s)
     if dry_run or not plan or not approve(plan):
-        return Configured(plan=plan, applied=False, guests=plan.guests)
+        return ConfigureResult(plan=plan, applied=False, guests=plan.guests)
     missing = {guest.node for guest in plan.guests if guest.is_pending}
     places = [place for place in found.places if place.name in missing]
     with vcenter.hold(spec.name):
@@ -141,13 +141,13 @@ def configure(
             notify=phase.notify,
             end=end_of_playbooks,
         )
-    return Configured(plan=plan, applied=True, guests=tuple(with_result(guest, done) for guest in plan.guests))
+    return ConfigureResult(plan=plan, applied=True, guests=tuple(with_result(guest, done) for guest in plan.guests))
 
 
 def plan_guests(
     spec: ClusterSpec, phase: GuestPhase, found: GuestTargets, facts: Mapping[str, GuestFacts], deadline_s: float
 ) -> GuestPlan:
-    """Return what these guests lack of the playbooks, in one round trip and without a change."""
+    """Return what is missing of the playbooks in these guests, in one round trip and without a change."""
     seen = run_with_retry(
         phase.guests,
         found.places,
@@ -237,7 +237,7 @@ def apply_playbooks(shell: Shell, playbooks: Sequence[Playbook], facts: GuestFac
 
 
 def end_of_playbooks(node: str, reached: Reached) -> GuestEnded:
-    """Return how a guest's way through the playbooks ended, for those who are told."""
+    """Return how a guest's playbooks ended, for listeners."""
     changed = sum(outcome.state is StepState.CHANGED for each in reached[0] for outcome in each.outcomes)
     return GuestEnded(node=node, error=reached[1], changed=changed)
 

@@ -1,4 +1,4 @@
-"""The guests' half of `provision`: what they lack is foreseen without a change, and provided once they are up."""
+"""The guests' half of `provision`: what is missing is planned without a change, and provided once they are up."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vsphere_ml.core.plan.outcome import Interrupted
 from vsphere_ml.flows.guests import boot, fetch
 from vsphere_ml.flows.guests import guests as of_guests
 from vsphere_ml.flows.guests.configure import (
-    Configured,
+    ConfigureResult,
     GuestPlan,
     GuestResult,
     apply_playbooks,
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import Inventory
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.ports.vcenter import Guests, VCenter
-    from vsphere_ml.flows.cluster.plan import Planned
+    from vsphere_ml.flows.cluster.plan import SitePlan
     from vsphere_ml.flows.guests.guests import GuestPhase, GuestTargets
     from vsphere_ml.flows.run_context import RunContext
 
 
-def plan_guest_phase(spec: ClusterSpec, planned: Planned, vcenter: VCenter, phase: GuestPhase) -> GuestPlan:
-    """Return what the guests lack that run and stay; the others are checked after their boot. Changes nothing.
+def plan_guest_phase(spec: ClusterSpec, planned: SitePlan, vcenter: VCenter, phase: GuestPhase) -> GuestPlan:
+    """Return what is missing in the guests that run and stay; the others are checked after their boot. Changes nothing.
 
-    A guest that cannot be asked now is told with the reason, and asked again before anything is done to it.
+    A guest that cannot be asked now is reported with the reason, and asked again before anything is done to it.
     """
     fetch.refuse_missing_files(phase.playbooks, vcenter)
     booting = {change.vm for change in planned.plan.changes if isinstance(change, PowerOn)}
@@ -64,7 +64,7 @@ def carry_out(
     phase: GuestPhase,
     inventory: Inventory,
     without: Collection[str] = (),
-) -> Configured:
+) -> ConfigureResult:
     """Wait for the guests and bring them to the playbooks; return what became of each.
 
     A new guest changes what the others must know of it, so then all are looked at again. `without` names nodes whose
@@ -73,7 +73,7 @@ def carry_out(
     wanted = [name for name in _guests_with_drift(run.spec, plan) if name not in without]
     guests = configure_nodes(run, plan, phase, wanted, inventory) if wanted else {}
     stayed = {guest.node: guest for guest in plan.guests} | guests
-    return Configured(
+    return ConfigureResult(
         plan=plan,
         applied=bool(wanted),
         guests=tuple(stayed[node.name] for node in run.spec.nodes if node.name in stayed),

@@ -29,7 +29,7 @@ _HINT = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verified:
+class Verification:
     """What was seen of each node, and the nodes that could not be asked. `strict`: only `ok` will do."""
 
     cluster: str
@@ -64,7 +64,7 @@ class Verified:
         return severity is not Severity.OK if self.strict else severity is Severity.ERROR
 
 
-def verify(run: RunContext, phase: GuestPhase, *, only: Collection[str] = (), strict: bool = False) -> Verified:
+def verify(run: RunContext, phase: GuestPhase, *, only: Collection[str] = (), strict: bool = False) -> Verification:
     """Return what was seen of every fact of every node, in one round trip a node."""
     spec, deadline = run.spec, boot.start_deadline(phase.wait_s, run.clock)
     found = boot.wait_ready(run, boot.read_running_site(run), phase.guests, deadline, only=only, notify=phase.notify)
@@ -87,7 +87,7 @@ def verify(run: RunContext, phase: GuestPhase, *, only: Collection[str] = (), st
             errors[name] = outcome
         else:
             evidence += outcome
-    return Verified(cluster=spec.name, evidence=tuple(evidence), errors=errors, strict=strict)
+    return Verification(cluster=spec.name, evidence=tuple(evidence), errors=errors, strict=strict)
 
 
 def _count_facts(node: str, evidence: tuple[Evidence, ...]) -> GuestEnded:

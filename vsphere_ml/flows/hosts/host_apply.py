@@ -72,17 +72,11 @@ class StepTimeouts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _StepTaken:
-    change: HostChange
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HostOutcome:
     """What became of one host. `left` says in words what is not as it was found."""
 
     plan: HostPlan
-    done: tuple[_StepTaken, ...] = ()
+    done: tuple[StepDone, ...] = ()
     errors: tuple[VsmlError, ...] = ()
     left: tuple[str, ...] = ()
     begun: bool = True  # false: an earlier host had failed
@@ -131,7 +125,7 @@ class HostExecutor:
                 yield from [future.result() for future in futures]
             except KeyboardInterrupt:
                 self._stop.set()
-                self._interrupted.set()  # workers see it when they next say how they stand
+                self._interrupted.set()  # workers see it when they next report progress
                 raise
 
     def _one(self, plan: HostPlan) -> HostOutcome:
@@ -153,7 +147,7 @@ class _OneHost:
 
     walk: HostExecutor
     plan: HostPlan
-    done: list[_StepTaken] = field(default_factory=list)
+    done: list[StepDone] = field(default_factory=list)
     errors: list[VsmlError] = field(default_factory=list)
     gone: bool = False  # it went down and did not come back
     may_have_entered: bool = False  # the answer to entering maintenance mode was lost
@@ -197,8 +191,8 @@ class _OneHost:
             self._failed(change, error)
             return
         self.now = None
-        self.done.append(_StepTaken(change=change, seconds=walk.clock.now() - begun))
-        walk.notify(StepDone(change=change, seconds=self.done[-1].seconds))
+        self.done.append(StepDone(change=change, seconds=walk.clock.now() - begun))
+        walk.notify(self.done[-1])
         if isinstance(change, Reboot | AwaitHost) or self._is_last(change):
             self._check()
 

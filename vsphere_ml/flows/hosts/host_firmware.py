@@ -36,7 +36,7 @@ class FirmwareAccess:
     wait_s: float = 0.0  # for guests that boot
 
     def read(self, settings: HostSettings, state: EsxiHostState) -> dict[PciAddress, FirmwareSeen]:
-        """Return what each port's firmware tells, or why it could not be asked. Raises no error of the access."""
+        """Return what each port's firmware answers, or why it could not be asked. Raises no error of the access."""
         seen = {port.address: self._in_guest(port) for port in settings.ports if port.guest}
         ports = [port for port in settings.ports if not port.guest]
         return seen | (self._on_host(ports, state) if ports else {})
@@ -96,7 +96,7 @@ def _read_port(run: Run, port: PortSettings, listed: Sequence[mft.MstDevice]) ->
 
 
 def _parse_query(answer: CommandAnswer, seen: FirmwareSeen) -> FirmwareSeen:
-    """Return what a query told."""
+    """Return what a query answered."""
     why, value, installed = "", None, True
     if mft.is_missing(answer):
         why, installed = "mlxconfig is not installed", False
@@ -121,7 +121,7 @@ def _read_in_guest(shell: Shell, port: PortSettings) -> FirmwareSeen:
     run = _runner_of_shell(shell)
     found = mft.guest_ports(run(mft.GUEST_PORTS).out)
     if len(found) != 1:
-        # Which of several a host's port is, no guest can tell: their addresses are the VM's own.
+        # Which of several a host's port is, no guest knows: their addresses are the VM's own.
         why = f"{port.guest} has {len(found)} whole ConnectX functions; only with one is it plain which is meant"
         return FirmwareSeen(access=AccessMethod.NONE, why=why, guest=port.guest)
     seen = FirmwareSeen(access=AccessMethod.GUEST, device=found[0], guest=port.guest)
@@ -150,7 +150,7 @@ def _set(run: Run, change: SetFirmware, setting: str, query: str) -> None:
     if not answer.ok:
         raise _firmware_error(change, mft.words(answer), setting)
     value = mft.value(run(query).out)
-    if value is None or value.next_boot is not change.value:
+    if value is None or bool(value.next_boot) is not change.value:
         raise _firmware_error(change, "it took the setting, and shows another one when asked again", query)
 
 

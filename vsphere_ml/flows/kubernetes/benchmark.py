@@ -22,19 +22,19 @@ from vsphere_ml.kubernetes.export.node_pools import make_pools
 
 if TYPE_CHECKING:
     from vsphere_ml.core.ports.kubernetes import KubernetesApi
-    from vsphere_ml.flows.bench.series import Benchmarked
+    from vsphere_ml.flows.bench.series import BenchResult
     from vsphere_ml.kubernetes.export.site_values import SiteValues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodBenchmark(SeriesRequest):
-    """What to measure, on which Kubernetes cluster; vCenter tells on which hosts the VMs of its nodes run."""
+    """What to measure, on which Kubernetes cluster; vCenter says on which hosts the VMs of its nodes run."""
 
     api: KubernetesApi
     values: SiteValues
 
 
-def bench_in_pods(asked: PodBenchmark) -> Benchmarked:
+def bench_in_pods(asked: PodBenchmark) -> BenchResult:
     """Make every launch that was asked for and is not in the record yet, and return all of them.
 
     NotPossible `kubernetes.no-operator` where the cluster has no MPIJobs.

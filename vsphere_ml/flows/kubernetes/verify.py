@@ -9,7 +9,7 @@ from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.errors import ConfigError, NotPossible, VsmlError
 from vsphere_ml.core.model.guest import GuestFacts
 from vsphere_ml.core.ports.kubernetes import ObjectRef
-from vsphere_ml.flows.guests.verify import Verified
+from vsphere_ml.flows.guests.verify import Verification
 from vsphere_ml.flows.kubernetes.pods import PAUSE_S
 from vsphere_ml.flows.kubernetes.probe_nodes import NodeProbe
 from vsphere_ml.flows.site.read_site import read_site
@@ -45,7 +45,7 @@ _HINT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodVerification:
-    """Which Kubernetes cluster is asked, and by which image; vCenter tells on which hosts its nodes run."""
+    """Which Kubernetes cluster is asked, and by which image; vCenter says on which hosts its nodes run."""
 
     run: RunContext
     api: KubernetesApi
@@ -56,7 +56,7 @@ class PodVerification:
     strict: bool = False
 
 
-def verify_in_pods(asked: PodVerification) -> Verified:
+def verify_in_pods(asked: PodVerification) -> Verification:
     """Return what was seen of the cluster's operators, and of each node from outside and from within a pod."""
     spec, nodes = asked.run.spec, _read_nodes(asked)
     site = read_site(asked.run, why="first", devices=False)
@@ -71,7 +71,7 @@ def verify_in_pods(asked: PodVerification) -> Verified:
         if not isinstance(outcome, VsmlError):
             evidence += judge_pod(outcome, facts[name])
     errors = {name: outcome for name, outcome in answers.items() if isinstance(outcome, VsmlError)}
-    return Verified(cluster=spec.name, evidence=tuple(evidence), errors=errors, strict=asked.strict, hint=_HINT)
+    return Verification(cluster=spec.name, evidence=tuple(evidence), errors=errors, strict=asked.strict, hint=_HINT)
 
 
 def _make_probe(asked: PodVerification) -> NodeProbe:

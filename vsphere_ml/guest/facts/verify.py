@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Probe
     from vsphere_ml.guest.facts.judge import Judgement
-    from vsphere_ml.guest.facts.wanted import Wanted
+    from vsphere_ml.guest.facts.wanted import ExpectedSteps
     from vsphere_ml.guest.steps.mpi.containers import ContainerSshd
 
 
@@ -45,7 +45,7 @@ class Fact:
     judge: Callable[[CommandAnswer, GuestFacts], Judgement]
 
 
-def verify(probe: Probe, facts: GuestFacts, wanted: Wanted) -> tuple[Evidence, ...]:
+def verify(probe: Probe, facts: GuestFacts, wanted: ExpectedSteps) -> tuple[Evidence, ...]:
     """Return what was seen of every fact that concerns the node, in one round trip and without a change."""
     asked = tuple(_facts_to_read(facts, wanted))
     seen = probe.ask({fact.name: fact.command for fact in asked})
@@ -65,7 +65,7 @@ def make_evidence(fact: Fact, answer: CommandAnswer, facts: GuestFacts) -> Evide
     )
 
 
-def _facts_to_read(facts: GuestFacts, wanted: Wanted) -> Iterator[Fact]:
+def _facts_to_read(facts: GuestFacts, wanted: ExpectedSteps) -> Iterator[Fact]:
     if facts.gpus:
         yield from _OF_GPUS
     if facts.gpus and facts.profile:

@@ -19,7 +19,7 @@ S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ExpectedSteps:
     """The last step of each kind, and every dataset. Mesh and RoCE interface are wanted of every cluster."""
 
     mesh: SshMesh
@@ -28,10 +28,10 @@ class Wanted:
     datasets: tuple[Dataset, ...] = ()
 
 
-def wanted_by_playbooks(playbooks: Iterable[Playbook]) -> Wanted:
+def wanted_by_playbooks(playbooks: Iterable[Playbook]) -> ExpectedSteps:
     """Return what these playbooks want."""
     steps = [step for book in playbooks for step in book.steps]
-    return Wanted(
+    return ExpectedSteps(
         mesh=_last_of_kind(SshMesh, steps) or SshMesh(),
         roce=_last_of_kind(NetplanRoce, steps) or NetplanRoce(),
         container=_last_of_kind(ContainerSshd, steps),

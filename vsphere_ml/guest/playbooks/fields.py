@@ -17,7 +17,7 @@ SHA256 = re.compile(r"([0-9a-f]{64})?")
 _DATASTORE = re.compile(r"\[[^\]]+\] ?\S.*")
 
 
-class Wrong(ValueError):  # noqa: N818 - reads as what it says
+class FieldError(ValueError):
     """A field that cannot be meant so: which one, why, and what would be right; or what is wrong in its template."""
 
     def __init__(self, field: str, message: str, hint: str = "", problems: tuple[Diagnostic, ...] = ()) -> None:
@@ -74,16 +74,16 @@ class Template(str):
 def check_address(field: str, address: str) -> None:
     """Refuse an address that is none, or has a password in it: it would stand in process lists and logs."""
     if (why := FileSource(address).refusal) is not None:
-        raise Wrong(field, why)
+        raise FieldError(field, why)
 
 
 def check_checksum(field: str, source: FileSource, sha256: str) -> None:
     """Refuse a file by http without its checksum: anybody on the way could put another in its place."""
     if source.startswith("http://") and not sha256:
-        raise Wrong(field, "is needed, since the file comes by http and anybody on the way could change it")
+        raise FieldError(field, "is needed, since the file comes by http and anybody on the way could change it")
 
 
 def check_pattern(field: str, text: str, pattern: re.Pattern[str], expected: str) -> None:
     """Refuse what does not look as expected."""
     if not pattern.fullmatch(text):
-        raise Wrong(field, f"`{text}` is not {expected}")
+        raise FieldError(field, f"`{text}` is not {expected}")

@@ -17,7 +17,7 @@ from vsphere_ml.core.model.guest import Playbook
 from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.core.order import count
 from vsphere_ml.core.plan.describe import clip
-from vsphere_ml.guest.playbooks.fields import FileSource, Template, Wrong
+from vsphere_ml.guest.playbooks.fields import FieldError, FileSource, Template
 from vsphere_ml.guest.playbooks.reading import Reading, read
 from vsphere_ml.guest.playbooks.registry import KINDS
 from vsphere_ml.guest.steps.system.files import File
@@ -69,7 +69,7 @@ def load_text(
     """Return the playbook of a text.
 
     `values` are what a field written as `{ value = "name" }` takes, with relative paths starting at `values_from`;
-    `positions` tells the line of each key. Templates are looked for beside `file`, then among those that ship.
+    `positions` has the line of each key. Templates are looked for beside `file`, then among those that ship.
     """
     path = Path(file)
     raw = _parse_toml(text, str(file))
@@ -102,12 +102,12 @@ def names() -> tuple[str, ...]:
 
 
 def sources(playbook: Playbook) -> tuple[FileSource, ...]:
-    """Return every file the playbook wants brought to the guests, so that all can be looked at before any guest is."""
+    """Return every file the playbook wants copied to the guests, so that all can be looked at before any guest is."""
     return tuple(dict.fromkeys(each for each in _values(playbook.steps) if isinstance(each, FileSource) and each))
 
 
 def rendering(playbook: Playbook, guests: Iterable[GuestFacts]) -> tuple[Diagnostic, ...]:
-    """Return what is wrong with the playbook's templates when they are rendered for these guests, each told once."""
+    """Return what is wrong with the playbook's templates when they are rendered for these guests, each once."""
     found: dict[Diagnostic, None] = {}
     files = [step for step in playbook.steps if isinstance(step, File)]
     for facts in guests:
@@ -219,7 +219,7 @@ def _build_step(kind: str, given: dict[str, Any], at: KeyPath, reading: Reading,
         if name in given:
             try:
                 finished[name] = read(str(each.type), given[name], reading)
-            except Wrong as wrong:
+            except FieldError as wrong:
                 mistakes.add((*at, name), wrong.message, wrong.hint)
         elif each.default is MISSING and each.default_factory is MISSING:
             mistakes.add((*at, name), f"is missing; `{kind}` needs it")
@@ -227,7 +227,7 @@ def _build_step(kind: str, given: dict[str, Any], at: KeyPath, reading: Reading,
         return None
     try:
         step: Step = KINDS[kind](**finished)
-    except Wrong as wrong:
+    except FieldError as wrong:
         mistakes.problems += wrong.problems
         if not wrong.problems:
             mistakes.add((*at, wrong.field), wrong.message, wrong.hint)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.guest.playbooks.fields import FileSource, Template, Wrong
+from vsphere_ml.guest.playbooks.fields import FieldError, FileSource, Template
 from vsphere_ml.guest.templates import render
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class Reading:
 
 
 def read(kind: str, value: object, reading: Reading) -> Any:
-    """Return a value as the field's type, which is given as it is written in the dataclass; Wrong otherwise."""
+    """Return a value as the field's type, which is given as it is written in the dataclass; FieldError otherwise."""
     if _is_reference(value) and kind != "Mapping[str, str]":
         if _is_set(value, reading):
             reading = replace(reading, folder=reading.values_from or reading.folder)
@@ -43,11 +43,11 @@ def _resolve_reference(value: Any, kind: str, reading: Reading) -> object:
     """Return what `{ value = "name", default = … }` stands for."""
     name = value["value"]
     if not isinstance(name, str) or set(value) - {"value", "default"}:
-        raise Wrong("", 'expected { value = "name" }, and perhaps a default')
+        raise FieldError("", 'expected { value = "name" }, and perhaps a default')
     if name not in reading.values:
         if "default" in value:
             return value["default"]
-        raise Wrong(
+        raise FieldError(
             "", f"wants the value `{name}`, which the cluster file does not set", f"set `{name}` for its guests"
         )
     text = reading.values[name]
@@ -60,37 +60,37 @@ def _from_text(kind: str, text: str) -> object:
         try:
             return int(text)
         except ValueError:
-            raise Wrong("", f"`{text}` is not a whole number") from None
+            raise FieldError("", f"`{text}` is not a whole number") from None
     if kind == "bool":
         if text not in ("true", "false"):
-            raise Wrong("", f"`{text}` is neither true nor false")
+            raise FieldError("", f"`{text}` is neither true nor false")
         return text == "true"
     return text.replace(",", " ").split() if kind == "tuple[str, ...]" else text
 
 
 def _text(value: object, _: Reading) -> str:
     if not isinstance(value, str):
-        raise Wrong("", f"expected a text, not {_name_of_type(value)}")
+        raise FieldError("", f"expected a text, not {_name_of_type(value)}")
     if "\0" in value:
-        raise Wrong("", "must not contain a NUL character")
+        raise FieldError("", "must not contain a NUL character")
     return value
 
 
 def _read_integer(value: object, _: Reading) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise Wrong("", f"expected a whole number, not {_name_of_type(value)}")
+        raise FieldError("", f"expected a whole number, not {_name_of_type(value)}")
     return value
 
 
 def _yes(value: object, _: Reading) -> bool:
     if not isinstance(value, bool):
-        raise Wrong("", f"expected true or false, not {_name_of_type(value)}")
+        raise FieldError("", f"expected true or false, not {_name_of_type(value)}")
     return value
 
 
 def _texts(value: object, reading: Reading) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise Wrong("", f"expected a list of texts, not {_name_of_type(value)}")
+        raise FieldError("", f"expected a list of texts, not {_name_of_type(value)}")
     return tuple(_text(each, reading) for each in value)
 
 
@@ -98,16 +98,18 @@ def _settings(value: object, reading: Reading) -> dict[str, str]:
     if not isinstance(value, dict) or not all(
         isinstance(each, str | int) and not isinstance(each, bool) for each in value.values()
     ):
-        raise Wrong("", "expected a table of texts or whole numbers")
+        raise FieldError("", "expected a table of texts or whole numbers")
     return {key: _text(str(each), reading) for key, each in value.items()}
 
 
 def _source(value: object, reading: Reading) -> FileSource:
     source = FileSource(_text(value, reading))
     if source.refusal is not None:
-        raise Wrong("", source.refusal)
+        raise FieldError("", source.refusal)
     if "://" in source and not source.is_url:
-        raise Wrong("", f"`{source.partition('://')[0]}` is not built; use https, http, a path or `[datastore] path`")
+        raise FieldError(
+            "", f"`{source.partition('://')[0]}` is not built; use https, http, a path or `[datastore] path`"
+        )
     if not source or source.is_url or source.is_datastore:
         return source
     return FileSource(reading.folder / Path(source).expanduser())
@@ -118,12 +120,14 @@ def _template(value: object, reading: Reading) -> Template:
     try:
         found = render.find(name, reading.folder) if _stays_inside(name) else None
     except OSError as error:
-        raise Wrong("", f"the template `{name}` cannot be read: {error.strerror or error}") from error
+        raise FieldError("", f"the template `{name}` cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        raise Wrong("", f"line {line} of the template `{name}` is not UTF-8 text", "save the file as UTF-8") from error
+        raise FieldError(
+            "", f"line {line} of the template `{name}` is not UTF-8 text", "save the file as UTF-8"
+        ) from error
     if found is None:
-        raise Wrong("", f"there is no template `{name}`, neither beside the playbook nor among those that ship")
+        raise FieldError("", f"there is no template `{name}`, neither beside the playbook nor among those that ship")
     return found
 
 

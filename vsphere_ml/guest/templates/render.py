@@ -26,14 +26,14 @@ def render(text: str, values: Mapping[str, object], name: str = "template") -> s
     """Return the text with its values put in; ConfigError `guest.template` with its line when that cannot be done."""
     try:
         return sandbox.render_template(str(text), values)
-    except sandbox.Unsuitable as error:
+    except sandbox.UnsuitableTemplate as error:
         problem = _problem(text, error, name)
         raise ConfigError(
             f"{name} cannot be made of its template", problems=(problem,), code="guest.template", target=name
         ) from error
 
 
-def _problem(text: str, error: sandbox.Unsuitable, name: str) -> Diagnostic:
+def _problem(text: str, error: sandbox.UnsuitableTemplate, name: str) -> Diagnostic:
     file = text.file if isinstance(text, Template) and text.file else name
     return mistake(file, error.line, clip(error.why, 300))
 
@@ -62,7 +62,7 @@ def mistakes(template: Template, known: frozenset[str]) -> tuple[Diagnostic, ...
     try:
         tree = sandbox.parse_template(template)
         unknown = sandbox.names_wanted(tree) - known
-    except sandbox.Unsuitable as error:
+    except sandbox.UnsuitableTemplate as error:
         return (_problem(template, error, "template"),)
     lines = sandbox.lines_of(tree, unknown)
     return tuple(

@@ -68,7 +68,7 @@ _ITEMS, _WEIGHED = " items", " weighed"
 _METER = " meter"
 
 
-class Unsuitable(Exception):  # noqa: N818 - reads as what it says
+class UnsuitableTemplate(Exception):  # noqa: N818 - reads as what it says
     """A template that is not to be rendered, or cannot be; with its line, when it is known."""
 
     def __init__(self, why: str, line: int | None = None) -> None:
@@ -78,30 +78,30 @@ class Unsuitable(Exception):  # noqa: N818 - reads as what it says
 
 
 def parse_template(text: str) -> nodes.Template:
-    """Return a template's syntax tree; Unsuitable for what is no template, or uses more than templates may."""
+    """Return a template's syntax tree; UnsuitableTemplate for what is no template, or uses more than templates may."""
     try:
         tree = _environment().parse(text)
         _check(tree)
     except jinja2.TemplateSyntaxError as error:
-        raise Unsuitable(error.message or "is not a template", error.lineno) from error
+        raise UnsuitableTemplate(error.message or "is not a template", error.lineno) from error
     except (RecursionError, MemoryError) as error:
-        raise Unsuitable(_why(error)) from error
+        raise UnsuitableTemplate(_why(error)) from error
     except (ValueError, OverflowError) as error:
-        raise Unsuitable("a number in it has too many digits") from error
+        raise UnsuitableTemplate("a number in it has too many digits") from error
     return tree
 
 
 def names_wanted(tree: nodes.Template) -> set[str]:
-    """Return the names that a template expects to be given; Unsuitable for what compiles to no program."""
+    """Return the names that a template expects to be given; UnsuitableTemplate for what compiles to no program."""
     names = TrackingCodeGenerator(_environment())
     # It folds constants whatever the environment says (3.1.6), which fails outside of a rendering: `{{ 7[0] ~ 2 }}`.
     names.optimizer = None
     try:
         names.visit(tree)
     except jinja2.TemplateSyntaxError as error:
-        raise Unsuitable(error.message or "is not a template", error.lineno) from error
+        raise UnsuitableTemplate(error.message or "is not a template", error.lineno) from error
     except RecursionError as error:
-        raise Unsuitable(_why(error)) from error
+        raise UnsuitableTemplate(_why(error)) from error
     return names.undeclared_identifiers
 
 
@@ -115,15 +115,15 @@ def lines_of(tree: nodes.Template, names: Collection[str]) -> dict[str, int]:
 
 
 def render_template(text: str, values: Mapping[str, object]) -> str:
-    """Return the text with its values put in; Unsuitable with the line where it fails or becomes too much."""
+    """Return the text with its values put in; UnsuitableTemplate with the line where it fails or becomes too much."""
     try:
         return "".join(_limit_output(_compile_template(text).generate({**values, _METER: _Meter()})))
-    except Unsuitable:
+    except UnsuitableTemplate:
         raise
     except jinja2.TemplateSyntaxError as error:  # found only when it is compiled: a name assigned twice, such as
-        raise Unsuitable(error.message or "is not a template", error.lineno) from error
+        raise UnsuitableTemplate(error.message or "is not a template", error.lineno) from error
     except Exception as error:  # whatever a template does wrong is the template's mistake
-        raise Unsuitable(_why(error), _line(error)) from error
+        raise UnsuitableTemplate(_why(error), _line(error)) from error
 
 
 def _limit_output(pieces: Iterable[str]) -> Iterator[str]:
@@ -218,9 +218,9 @@ def _check(tree: nodes.Template) -> None:
     """Refuse what templates may not use, whether or not a rendering comes by it."""
     for number, node in enumerate(tree.find_all(nodes.Node)):
         if number > _MOST_NODES:
-            raise Unsuitable("it has too many parts for one template", node.lineno)
+            raise UnsuitableTemplate("it has too many parts for one template", node.lineno)
         if (why := _refusal(node)) is not None:
-            raise Unsuitable(why, node.lineno)
+            raise UnsuitableTemplate(why, node.lineno)
 
 
 def _refusal(node: nodes.Node) -> str | None:

@@ -1,4 +1,4 @@
-"""The files of an export: what each is for, what it needs to be told, and what it holds."""
+"""The files of an export: what each is for, what it needs to know, and what it holds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MADE_BY = "Made by `vsml export kubernetes`"
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class _Exported:
     """What parts are made of."""
 
     spec: ClusterSpec
@@ -45,12 +45,12 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartSpec:
+class _PartSpec:
     """One part: its file, the values it needs, its comments and its objects."""
 
     file: str
-    make: Callable[[Exported], Sequence[Mapping[str, Any]]]
-    comment: Callable[[Exported], Sequence[str]]
+    make: Callable[[_Exported], Sequence[Mapping[str, Any]]]
+    comment: Callable[[_Exported], Sequence[str]]
     needs: tuple[str, ...] = ()
     nic_needs: tuple[str, ...] = ()  # where a node has a NIC's function
     vgpu_needs: tuple[str, ...] = ()
@@ -66,45 +66,45 @@ class ExportedFile:
     text: str
 
 
-PARTS: Mapping[Part, PartSpec] = {
-    Part.VM_CLASS: PartSpec(
+PARTS: Mapping[Part, _PartSpec] = {
+    Part.VM_CLASS: _PartSpec(
         file="vm-class.yaml",
         needs=("vsphere_namespace",),
         make=lambda given: [make_vm_class(pool, given.values) for pool in given.pools],
         comment=lambda given: comments.of_vm_class(given.spec, given.values, given.pools),
     ),
-    Part.CLUSTER: PartSpec(
+    Part.CLUSTER: _PartSpec(
         file="cluster.yaml",
         needs=("vsphere_namespace", "storage_class", "kubernetes_release", "pod_cidr", "service_cidr"),
         make=lambda given: [make_cluster(given.pools, given.values)],
         comment=lambda given: comments.of_cluster(given.values),
     ),
-    Part.NAMESPACES: PartSpec(
+    Part.NAMESPACES: _PartSpec(
         file="namespaces.yaml",
         make=lambda given: make_namespaces(given.pools, given.values),
         comment=lambda given: comments.of_namespaces(given.pools),
     ),
-    Part.NETWORK_OPERATOR: PartSpec(
+    Part.NETWORK_OPERATOR: _PartSpec(
         file="network-operator-values.yaml",
         nic_needs=("network_operator",),
         nics_only=True,
         make=lambda _: [make_network_values()],
         comment=lambda given: comments.of_network_values(given.values),
     ),
-    Part.NIC_POLICY: PartSpec(
+    Part.NIC_POLICY: _PartSpec(
         file="nic-cluster-policy.yaml",
         nic_needs=("network_operator",),
         nics_only=True,
         make=lambda given: [make_nic_policy(given.pools, given.values)],
         comment=lambda given: comments.of_nic_policy(given.spec, given.values),
     ),
-    Part.GPU_OPERATOR: PartSpec(
+    Part.GPU_OPERATOR: _PartSpec(
         file="gpu-operator-values.yaml",
         vgpu_needs=("driver_image",),
         make=lambda given: [make_gpu_values(given.pools, given.values)],
         comment=lambda given: comments.of_gpu_values(given.values, given.pools),
     ),
-    Part.MPI_JOB: PartSpec(
+    Part.MPI_JOB: _PartSpec(
         file="mpijob.yaml",
         needs=("image",),
         nic_needs=("rdma_network",),
@@ -129,7 +129,7 @@ def export_files(
     )
     if error is not None:
         raise error
-    given = Exported(spec, values, make_pools(spec, values, inventory))
+    given = _Exported(spec, values, make_pools(spec, values, inventory))
     made = [part for part in parts if has_nics(given.pools) or not PARTS[part].nics_only]
     return tuple(_make_file(part, given) for part in made)
 
@@ -145,7 +145,7 @@ def _find_needed_fields(parts: Collection[Part], spec: ClusterSpec) -> Iterator[
         yield from PARTS[part].vgpu_needs if vgpus else ()
 
 
-def _make_file(part: Part, given: Exported) -> ExportedFile:
+def _make_file(part: Part, given: _Exported) -> ExportedFile:
     row = PARTS[part]
     head = f"{row.file}, of cluster {given.spec.name}. {MADE_BY}, and applied nowhere."
     objects = row.make(given)

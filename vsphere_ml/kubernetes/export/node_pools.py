@@ -10,6 +10,7 @@ from vsphere_ml.core.catalog.nic_ids import find_nic_ids
 from vsphere_ml.core.catalog.profiles import find_profile, parse
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.model.placement import WantDynamic, WantVgpu
 from vsphere_ml.core.nodes.gpu import device_ids
 from vsphere_ml.core.nodes.requirements import asked_board
 from vsphere_ml.core.placement.vm_config import passthrough_settings
@@ -25,30 +26,14 @@ if TYPE_CHECKING:
 _PREFIXES = ("grid_", "nvidia_")
 
 
-@dataclass(frozen=True, slots=True)
-class ClassVgpu:
-    """A vGPU of a VM class, by the profile's name as ESXi spells it."""
-
-    profile: str
-
-
-@dataclass(frozen=True, slots=True)
-class ClassPciDevice:
-    """A PCI function of a VM class, which the host chooses at power-on (Dynamic DirectPath I/O)."""
-
-    vendor: int
-    device: int
-    label: str = ""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePool:
     """Nodes whose VMs are alike."""
 
     name: str  # of its VM class
     nodes: tuple[NodeSpec, ...]
-    vgpus: tuple[ClassVgpu, ...]
-    functions: tuple[ClassPciDevice, ...]  # GPUs by DirectPath, then NICs
+    vgpus: tuple[WantVgpu, ...]
+    functions: tuple[WantDynamic, ...]  # GPUs by DirectPath, then NICs
     settings: Mapping[str, str]  # the VMs' advanced settings
 
     @property
@@ -131,23 +116,24 @@ def _make_pool(name: str, nodes: Sequence[NodeSpec], values: SiteValues, invento
     return NodePool(
         name=name,
         nodes=tuple(nodes),
-        vgpus=() if vgpu is None else (ClassVgpu(vgpu),) * gpu.count,
+        vgpus=() if vgpu is None else (WantVgpu(profile=vgpu),) * gpu.count,
         functions=(*_gpu_functions(gpu), *_nic_functions(first.nic, values)),
         settings=_settings(first),
     )
 
 
-def _gpu_functions(gpu: GpuRequest) -> tuple[ClassPciDevice, ...]:
+def _gpu_functions(gpu: GpuRequest) -> tuple[WantDynamic, ...]:
     if not gpu.is_passthrough:
         return ()
     vendor, device = device_ids(gpu.device)
-    return (ClassPciDevice(vendor, device, gpu.label),) * gpu.count
+    return (WantDynamic(vendor=vendor, device=device, label=gpu.label),) * gpu.count
 
 
-def _nic_functions(nic: NicRequest, values: SiteValues) -> tuple[ClassPciDevice, ...]:
+def _nic_functions(nic: NicRequest, values: SiteValues) -> tuple[WantDynamic, ...]:
     if not nic.is_function:
         return ()
-    return (ClassPciDevice(*_nic_pci_ids(nic, values)),) * nic.count
+    vendor, device = _nic_pci_ids(nic, values)
+    return (WantDynamic(vendor=vendor, device=device, label=""),) * nic.count
 
 
 def _nic_pci_ids(nic: NicRequest, values: SiteValues) -> tuple[int, int]:

@@ -16,8 +16,9 @@ from vsphere_ml.kubernetes.export.yaml_text import HexInteger
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from vsphere_ml.core.model.placement import WantDynamic
     from vsphere_ml.core.units import Bytes
-    from vsphere_ml.kubernetes.export.node_pools import ClassPciDevice, NodePool
+    from vsphere_ml.kubernetes.export.node_pools import NodePool
     from vsphere_ml.kubernetes.export.site_values import SiteValues
 
 
@@ -59,7 +60,7 @@ def _add_devices(pool: NodePool, spec: dict[str, Any]) -> None:
     spec["hardware"]["devices"] = {name: each for name, each in devices.items() if each}
 
 
-def _dynamic_device(device: ClassPciDevice) -> dict[str, Any]:
+def _dynamic_device(device: WantDynamic) -> dict[str, Any]:
     label = {"customLabel": device.label} if device.label else {}
     return {"vendorID": HexInteger(device.vendor), "deviceID": HexInteger(device.device), **label}
 

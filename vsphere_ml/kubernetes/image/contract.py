@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 SSHD, SSH = "/usr/sbin/sshd", "/usr/bin/ssh"
 CLIENT_CONFIG = "/etc/ssh/ssh_config"
-# The daemon by which each starts ranks on a worker, and so tells which it is.
+# The daemon by which each starts ranks on a worker, and so shows which it is.
 DAEMONS = {"orted": "Open MPI 4", "prted": "Open MPI 5", "hydra_pmi_proxy": "MPICH"}
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _BASE = "kubeflow/mpi-operator v0.8.2, build/base/"
 
 
 @dataclass(slots=True)
-class CheckedImage:
+class _CheckedImage:
     """An image, for one variant: sshd's settings and ssh's, and which MPIs are in it, by their daemons' paths."""
 
     image: ReadImage
@@ -53,7 +53,7 @@ class CheckedImage:
 
 def check_images(images: Sequence[ReadImage], variant: SshdVariant) -> tuple[Diagnostic, ...]:
     """Return what breaks the contract; launcher and workers need the same MPI, so several images are compared."""
-    checked = [CheckedImage(each, variant) for each in images]
+    checked = [_CheckedImage(each, variant) for each in images]
     found = [each for image in checked for each in _diagnose(image)]
     first = checked[0]
     for other in checked[1:]:
@@ -79,13 +79,13 @@ def contract_error(found: Sequence[Diagnostic]) -> ConfigError | None:
     )
 
 
-def _diagnose(image: CheckedImage) -> Iterator[Diagnostic]:
+def _diagnose(image: _CheckedImage) -> Iterator[Diagnostic]:
     for rule in RULES:
         for each in rule.find(image):
             yield _diagnostic(rule, image, each)
 
 
-def _diagnostic(rule: LintRule, image: CheckedImage, found: Violation) -> Diagnostic:
+def _diagnostic(rule: LintRule, image: _CheckedImage, found: Violation) -> Diagnostic:
     return Diagnostic(
         severity=rule.severity,
         code=rule.id,
@@ -97,22 +97,22 @@ def _diagnostic(rule: LintRule, image: CheckedImage, found: Violation) -> Diagno
     )
 
 
-def _names(image: CheckedImage) -> str:
+def _names(image: _CheckedImage) -> str:
     return " and ".join(image.mpis) or "no MPI"
 
 
-def _programs(image: CheckedImage) -> Iterator[Violation]:
+def _programs(image: _CheckedImage) -> Iterator[Violation]:
     for path, package in ((SSHD, "openssh-server"), (SSH, "openssh-client")):
         if not image.image.tree.is_program(path):
             yield Violation((path,), "is missing: MPI starts its ranks by ssh", f"apt-get install {package}")
 
 
-def _privilege_separation(image: CheckedImage) -> Iterator[Violation]:
+def _privilege_separation(image: _CheckedImage) -> Iterator[Violation]:
     if image.variant.is_root and image.image.tree.find("/run/sshd") is None:
         yield Violation(("/run/sshd",), "is missing: sshd ends at once when root starts it", "mkdir -p /run/sshd")
 
 
-def _host_key(image: CheckedImage) -> Iterator[Violation]:
+def _host_key(image: _CheckedImage) -> Iterator[Violation]:
     keys = image.sshd.get("hostkey", ())
     path = image.variant.sshd_config
     if any(key.startswith(f"{image.variant.keys}/") for key in keys):
@@ -125,20 +125,20 @@ def _host_key(image: CheckedImage) -> Iterator[Violation]:
         )
 
 
-def _strict_modes(image: CheckedImage) -> Iterator[Violation]:
+def _strict_modes(image: _CheckedImage) -> Iterator[Violation]:
     if image.first_of("strictmodes", "yes").lower() != "no":
         message = "StrictModes is on: anybody may write into the folder of a Secret, so sshd would not take its keys"
         yield Violation((image.variant.sshd_config,), message, "StrictModes no")
 
 
-def _client(image: CheckedImage) -> Iterator[Violation]:
+def _client(image: _CheckedImage) -> Iterator[Violation]:
     for keyword, wanted in (("StrictHostKeyChecking", "no"), ("UserKnownHostsFile", "/dev/null")):
         if next(iter(image.ssh.get(keyword.lower(), ())), "").lower() != wanted:
             message = f"{keyword} is not {wanted}: ssh would ask, or write into a read-only folder"
             yield Violation((CLIENT_CONFIG,), message, f"{keyword} {wanted}")
 
 
-def _port(image: CheckedImage) -> Iterator[Violation]:
+def _port(image: _CheckedImage) -> Iterator[Violation]:
     server, client = image.first_of("port", "22"), next(iter(image.ssh.get("port", ())), "22")
     if server != client:
         yield Violation((CLIENT_CONFIG,), f"ssh goes to port {client}, and sshd listens on {server}", f"Port {server}")
@@ -147,7 +147,7 @@ def _port(image: CheckedImage) -> Iterator[Violation]:
         yield Violation((image.variant.sshd_config,), message, f"Port {image.variant.port}")
 
 
-def _user(image: CheckedImage) -> Iterator[Violation]:
+def _user(image: _CheckedImage) -> Iterator[Violation]:
     passwd = image.image.tree.find("/etc/passwd")
     users = [line.split(":") for line in (passwd.text.splitlines() if passwd else ())]
     fitting = [user for user in users if len(user) > 5 and user[5] == image.variant.home]  # noqa: PLR2004 - passwd(5)
@@ -158,24 +158,24 @@ def _user(image: CheckedImage) -> Iterator[Violation]:
         yield Violation(("/etc/passwd",), f"{fitting[0][0]} is root", "a user with a number of its own")
 
 
-def _pid_file(image: CheckedImage) -> Iterator[Violation]:
+def _pid_file(image: _CheckedImage) -> Iterator[Violation]:
     if not image.variant.is_root and not image.first_of("pidfile").startswith(f"{image.variant.home}/"):
         message = "sshd would write its process number where only root may"
         yield Violation((image.variant.sshd_config,), message, f"PidFile {image.variant.home}/sshd.pid")
 
 
-def _mpi(image: CheckedImage) -> Iterator[Violation]:
+def _mpi(image: _CheckedImage) -> Iterator[Violation]:
     if not image.mpis:
         yield Violation(("mpi",), f"there is no {', '.join(DAEMONS)}: no MPI is in the image", "a base image with MPI")
 
 
-def _one_mpi(image: CheckedImage) -> Iterator[Violation]:
+def _one_mpi(image: _CheckedImage) -> Iterator[Violation]:
     if len(image.mpis) > 1:
         found = ", ".join(f"{name} ({path})" for path, name in image.daemons.items())
         yield Violation(("mpi",), f"there are several: {found}", "remove those that mpirun is not of")
 
 
-def _daemon_path(image: CheckedImage) -> Iterator[Violation]:
+def _daemon_path(image: _CheckedImage) -> Iterator[Violation]:
     """A session by ssh has the PATH of sshd, not that of the image."""
     path = read_variables(image.sshd.get("setenv", ())).get("PATH", _SYSTEM_PATH)
     folders = {image.image.tree.resolve(each) for each in path.split(":")}
@@ -186,13 +186,13 @@ def _daemon_path(image: CheckedImage) -> Iterator[Violation]:
             yield Violation((f"/{daemons[0]}",), message, "SetEnv PATH=… for sshd, or mpirun by its full path")
 
 
-def _open_mpi_5(image: CheckedImage) -> Iterator[Violation]:
+def _open_mpi_5(image: _CheckedImage) -> Iterator[Violation]:
     if "Open MPI 5" in image.mpis:
         message = "Open MPI 5 ignores the operator's variables: all ranks would run in the launcher"
         yield Violation(("mpi",), message, "PRTE_MCA_prte_default_hostfile=/etc/mpi/hostfile, as vsml's jobs have it")
 
 
-def _entrypoint(image: CheckedImage) -> Iterator[Violation]:
+def _entrypoint(image: _CheckedImage) -> Iterator[Violation]:
     """Hydra wants all names at once; whether a root file system alone has an entrypoint is not known."""
     if not image.image.configured or "MPICH" not in image.mpis:
         return

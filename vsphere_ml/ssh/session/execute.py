@@ -20,11 +20,11 @@ TICK_S = 0.05  # between two tries to send, while the guest takes no more
 EXIT_TIMEOUT_S = 30.0  # between the end of the output and the exit status
 
 
-class ConnectionCut(Exception):  # noqa: N818 - an event, told by whoever knows what it cut
+class ConnectionCut(Exception):  # noqa: N818 - an event, reported by whoever knows what it cut
     """The connection ended before the command did."""
 
 
-class Late(Exception):  # noqa: N818
+class DeadlinePassed(Exception):  # noqa: N818
     """The deadline passed before the command ended."""
 
 
@@ -37,7 +37,7 @@ def execute(
     out: Callable[[bytes], None],
     err: Callable[[bytes], None],
 ) -> int:
-    """Return the command's exit status, -1 when a signal ended it. Raises Cut and Late."""
+    """Return the command's exit status, -1 when a signal ended it. Raises ConnectionCut and DeadlinePassed."""
     until = time.monotonic() + deadline_s
     try:
         channel = transport.open_session(timeout=min(deadline_s, EXIT_TIMEOUT_S))
@@ -46,10 +46,10 @@ def execute(
             _exchange(channel, memoryview(stdin), until, (out, err))
             return _status(channel, transport, until)
     except TimeoutError as error:
-        raise Late from error
+        raise DeadlinePassed from error
     except (paramiko.SSHException, OSError, EOFError) as error:
         if "timeout" in str(error).lower():
-            raise Late from error
+            raise DeadlinePassed from error
         raise ConnectionCut(str(error)) from error
 
 
@@ -83,10 +83,10 @@ def _wait(channel: Any, until: float, *, tick: bool) -> None:
     """Wait for output, for the end of it, or, while there is more to send, a moment."""
     left = until - time.monotonic()
     if left <= 0:
-        raise Late
+        raise DeadlinePassed
     ready, _, _ = select.select([channel], [], [], min(TICK_S, left) if tick else left)
     if not ready and not tick:
-        raise Late
+        raise DeadlinePassed
 
 
 def _drain(channel: Any, sinks: tuple[Callable[[bytes], None], ...]) -> None:
@@ -102,5 +102,5 @@ def _status(channel: Any, transport: paramiko.Transport, until: float) -> int:
     if channel.exit_status_ready() and (channel.exit_status != -1 or transport.is_active()):
         return int(channel.exit_status)
     if transport.is_active():
-        raise Late
+        raise DeadlinePassed
     raise ConnectionCut

@@ -1,4 +1,4 @@
-"""A guest over SSH that can be asked and told things."""
+"""A guest over SSH that can be asked, and changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.secret import Secret
 from vsphere_ml.ssh.session import batch, become, errors, files, reboot
 from vsphere_ml.ssh.session.connect import close, connect
-from vsphere_ml.ssh.session.execute import ConnectionCut, Late, execute
+from vsphere_ml.ssh.session.execute import ConnectionCut, DeadlinePassed, execute
 from vsphere_ml.ssh.session.log import GuestLog, LogLines, Secrets
 from vsphere_ml.ssh.session.printed import Printed
 
@@ -123,7 +123,7 @@ class SshShell:
             with self._busy(f"put {path}"):
                 files.send(self.open(), self._target, local, staged)
         except GuestError:
-            with suppress(GuestError):  # the first error is the one to tell
+            with suppress(GuestError):  # the first error is the one to report
                 self._run(f"rm -f -- {shlex.quote(staged)}", None, files.WRITE_S)
             raise
         answer, last = self._run(files.settle(staged, path, size, mode), None, files.WRITE_S, shown=f"put {path}")
@@ -140,7 +140,7 @@ class SshShell:
                 files.receive(self.open(), self._target, answer.text, local)
         finally:
             if answer.text != path:
-                with suppress(GuestError):  # the first error is the one to tell
+                with suppress(GuestError):  # the first error is the one to report
                     self._run(f"rm -f -- {shlex.quote(answer.text)}", None, files.WRITE_S)
 
     def reboot(self, deadline_s: float = 900.0) -> None:
@@ -197,7 +197,7 @@ class SshShell:
             status = execute(transport, call.line, call.stdin, deadline_s=deadline_s, out=printed.out, err=printed.err)
         except ConnectionCut as error:
             raise errors.cut(self._target, what) from error
-        except Late as error:
+        except DeadlinePassed as error:
             self.close()
             raise errors.timeout_error(self._target, what, deadline_s) from error
         finally:

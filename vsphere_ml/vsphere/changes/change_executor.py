@@ -33,7 +33,7 @@ from vsphere_ml.core.plan.changes import (
     UpgradeHardware,
 )
 from vsphere_ml.vsphere.changes import customization, deployment, specs
-from vsphere_ml.vsphere.changes.task_runner import DONE, Awaited, Working
+from vsphere_ml.vsphere.changes.task_runner import DONE, AwaitedState, StepProgress
 from vsphere_ml.vsphere.connection.required import require_result
 from vsphere_ml.vsphere.connection.session import InterruptedWriteError
 from vsphere_ml.vsphere.inventory.collect import collect_objects, managed_object, reference
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from vsphere_ml.vsphere.connection.session import Session
     from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
 
-    Steps = Generator[Awaited | Working, Any, None]
+    Steps = Generator[AwaitedState | StepProgress, Any, None]
 
 SHUTDOWN_S = 120.0
 _RUNNING = "guestToolsRunning"
@@ -102,9 +102,9 @@ class ChangeExecutor:
             case _:
                 assert_never(change)
 
-    def _do(self, call: Callable[[], Any]) -> Awaited:
+    def _do(self, call: Callable[[], Any]) -> AwaitedState:
         """Start a task."""
-        return Awaited(self._session.write(call))
+        return AwaitedState(self._session.write(call))
 
     def _create_folder(self, change: CreateFolder) -> Steps:
         above, path = self.site.folder(""), ""
@@ -172,7 +172,7 @@ class ChangeExecutor:
     def _begun_earlier(self, change: CloneVm, found: Any) -> Any:
         """Return the clone that a cut run of ours began and vCenter has finished since the look; None for other VMs.
 
-        What it may lack of today's target is found when it is read back before its power-on.
+        What may be missing of today's target is found when it is read back before its power-on.
         """
         if not isinstance(found, vim.VirtualMachine) or change.vm in self.site.vms:
             return None
@@ -321,13 +321,13 @@ class ChangeExecutor:
             if str(fault.existingState) != _OFF:
                 raise
 
-    def _shut_down(self, vm: Any) -> Generator[Awaited, Any, bool]:
+    def _shut_down(self, vm: Any) -> Generator[AwaitedState, Any, bool]:
         """Shut the guest down; false when it will not, or not in time."""
         try:
             self._session.write(vm.ShutdownGuest)
         except vim.fault.VimFault:
             return False
-        done = yield Awaited(vm, ("runtime.powerState",), (_OFF,), time.monotonic() + SHUTDOWN_S)
+        done = yield AwaitedState(vm, ("runtime.powerState",), (_OFF,), time.monotonic() + SHUTDOWN_S)
         return bool(done)
 
     def _delete_vm(self, change: DeleteVm) -> Steps:

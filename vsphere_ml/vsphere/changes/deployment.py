@@ -20,7 +20,7 @@ from pyVmomi import vim, vmodl
 from vsphere_ml.core.errors import VsmlError, VSphereError
 from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY, TEMPLATE_KEY, deployment_note
 from vsphere_ml.core.plan.describe import clip
-from vsphere_ml.vsphere.changes.task_runner import Awaited, Working
+from vsphere_ml.vsphere.changes.task_runner import AwaitedState, StepProgress
 from vsphere_ml.vsphere.inventory.collect import managed_object
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from vsphere_ml.vsphere.connection.session import Session
     from vsphere_ml.vsphere.storage.ovf import Package
 
-    Made = Generator[Awaited | Working, Any, Any]
+    Made = Generator[AwaitedState | StepProgress, Any, Any]
 
 _DEPLOY = "/rest/com/vmware/vcenter/ovf/library-item/id:{}?~action=deploy"
 _RENEWED_S = 10.0  # between two signs of life; vCenter waits for `leaseTimeout`, 300 s where nobody has changed it
@@ -56,7 +56,7 @@ def import_package(session: Session, site: Site, change: DeployTemplate) -> Made
     config.annotation = deployment_note(change.marks.cluster, change.name)
     folder, host = site.folder(change.folder), managed_object(session, "vim.HostSystem", change.host)
     lease = session.write(lambda: pool.ImportVApp(spec=made.importSpec, folder=folder, host=host))
-    state = yield Awaited(lease, ("state",), (_READY, _ERROR))
+    state = yield AwaitedState(lease, ("state",), (_READY, _ERROR))
     if state != _READY:
         raise session.read(lambda: lease.error) or _refusal(change, "vCenter does not say why")
     info = session.read(lambda: lease.info)
@@ -117,7 +117,7 @@ def _upload(session: Session, lease: Any, wanted: Sequence[tuple[Any, Any]], pac
                 if time.monotonic() - renewed > _RENEWED_S:
                     renewed = time.monotonic()
                     session.read(partial(lease.HttpNfcLeaseProgress, percent))
-                yield Working(percent)
+                yield StepProgress(percent)
             upload.finish()
 
 
@@ -199,13 +199,13 @@ def deploy_item(session: Session, site: Site, change: DeployTemplate) -> Made:
     call = _Call(session, _DEPLOY.format(quote(change.package.item)), asked)
     call.start()
     while call.is_alive():
-        yield Working(None)
+        yield StepProgress(None)
         call.join(_PAUSE_S)
     made = call.answer()
     if not made.get("succeeded"):
         raise _refusal(change, *_messages(made.get("error")))
     vm = managed_object(session, "vim.VirtualMachine", str(made["resource_id"]["id"]))
-    yield Awaited(session.write(lambda: vm.ReconfigVM_Task(spec=vim.vm.ConfigSpec(extraConfig=marks(change)))))
+    yield AwaitedState(session.write(lambda: vm.ReconfigVM_Task(spec=vim.vm.ConfigSpec(extraConfig=marks(change)))))
     return vm
 
 

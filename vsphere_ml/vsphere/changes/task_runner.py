@@ -38,7 +38,7 @@ _TASK = ("info.state", "info.error", "info.result")
 
 
 @dataclass(frozen=True, slots=True)
-class Awaited:
+class AwaitedState:
     """What a step waits for: a task's end, or one of some states of another object until a deadline passes.
 
     A state that has come is sent, False when the deadline has passed.
@@ -55,14 +55,14 @@ class Awaited:
 
 
 @dataclass(frozen=True, slots=True)
-class Working:
+class StepProgress:
     """Yielded by a step that works by itself, in parts: how far it is, when that is known."""
 
     percent: int | None
 
 
 # Yielded by a step that ends the change for its ticket; the steps after it are taken by a thread of their own.
-DONE = Awaited(None, ())
+DONE = AwaitedState(None, ())
 
 
 @dataclass(slots=True)
@@ -70,15 +70,15 @@ class _Run:
     """A started change: its steps, what they wait for now, and what was seen of that."""
 
     task: TaskHandle
-    steps: Generator[Awaited | Working, Any, None]
-    awaited: Awaited | None = None
+    steps: Generator[AwaitedState | StepProgress, Any, None]
+    awaited: AwaitedState | None = None
     seen: dict[str, Any] = field(default_factory=dict)
     filter: _Filter | None = None
     percent: int | None = None
     queued: bool = False
     news: list[Update] = field(default_factory=list)
     over: bool = False
-    silences: int = 0  # times that vCenter was asked anew and told nothing of what the step waits for
+    silences: int = 0  # times that vCenter was asked anew and said nothing of what the step waits for
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class _Filter:
 
     handle: Any
     open: int
-    only_tasks: bool  # which tell nothing more once they have ended
+    only_tasks: bool  # which have no news once they have ended
 
 
 class TaskRunner:
@@ -103,15 +103,15 @@ class TaskRunner:
         self._later: deque[Future[None]] = deque()
         self._afterwards = ThreadPoolExecutor(max_workers=1, thread_name_prefix="vcenter-afterwards")
         self._callers = ThreadPoolExecutor(max_workers=_CALLERS, thread_name_prefix="vcenter")
-        self._beginning: deque[tuple[_Run, Future[Awaited | Working]]] = deque()
+        self._beginning: deque[tuple[_Run, Future[AwaitedState | StepProgress]]] = deque()
         self._collector: Any = None
         self._generation = 0
         self._version = ""
         self._collector_lost = False
-        self._quiet_s = 0.0  # how long was waited since vCenter told anything
+        self._quiet_s = 0.0  # how long was waited since vCenter's last news
 
-    def start(self, change: Change, steps: Generator[Awaited | Working, Any, None]) -> TaskHandle:
-        """Take the change's first step and return; whatever fails is told by `wait`."""
+    def start(self, change: Change, steps: Generator[AwaitedState | StepProgress, Any, None]) -> TaskHandle:
+        """Take the change's first step and return; whatever fails is reported by `wait`."""
         task = TaskHandle(next(self._numbers), change)
         run = self._runs[task] = _Run(task, steps)
         self._beginning.append((run, self._callers.submit(next, steps)))
@@ -156,7 +156,7 @@ class TaskRunner:
                     del self._runs[task]
         return tuple(found)
 
-    def _step(self, run: _Run, advance: Callable[[], Awaited | Working]) -> None:
+    def _step(self, run: _Run, advance: Callable[[], AwaitedState | StepProgress]) -> None:
         """Take one step; a step that ends, or fails, ends the change."""
         self._forget(run)
         try:
@@ -166,7 +166,7 @@ class TaskRunner:
         except (VsmlError, vmodl.MethodFault) as fault:
             self._over(run, self._explain(fault, run.task.change))
         else:
-            if isinstance(taken, Working):
+            if isinstance(taken, StepProgress):
                 self._working.append(run)
                 self._note_percent(run, taken.percent, queued=False)
                 return
@@ -192,7 +192,7 @@ class TaskRunner:
         if run.filter is not None:
             run.filter.open -= 1
             if run.filter.open == 0 and not run.filter.only_tasks and self._generation == self._session.generation:
-                # A filter that stays tells of what nobody waits for; a step that is not taken is lost.
+                # A filter that stays reports what nobody waits for; a step that is not taken is lost.
                 with suppress(vmodl.MethodFault, *BROKEN):
                     run.filter.handle.Destroy()
             run.filter = None
@@ -245,9 +245,9 @@ class TaskRunner:
                     self._note_progress(run)
 
     def _ask_again(self) -> None:
-        """Let vCenter tell everything once more after a time without news: what got lost is not told a second time.
+        """Let vCenter report everything once more after a time without news: what got lost is not sent a second time.
 
-        What it tells nothing of even then, it does not know.
+        What it does not report even then, it does not know.
         """
         with suppress(vmodl.MethodFault, *BROKEN):
             self._collector.Destroy()
@@ -315,7 +315,7 @@ class TaskRunner:
             if reference(each.obj) in self._by_object:
                 self._lost(reference(each.obj))
 
-    def _judge(self, run: _Run, awaited: Awaited) -> None:
+    def _judge(self, run: _Run, awaited: AwaitedState) -> None:
         if awaited.states:
             state = str(run.seen.get(*awaited.paths))
             if state in awaited.states:
@@ -358,7 +358,7 @@ class TaskRunner:
         self._later.clear()
 
 
-def _take_last(steps: Generator[Awaited | Working, Any, None]) -> None:
+def _take_last(steps: Generator[AwaitedState | StepProgress, Any, None]) -> None:
     # A failure is not reported: the next look finds that what was put off is missing.
     with suppress(StopIteration, VsmlError, vmodl.MethodFault):
         next(steps)

@@ -17,13 +17,13 @@ from vsphere_ml.bench.analysis.study import BoundsCheck, study
 from vsphere_ml.bench.gate.gate import failure, gate
 from vsphere_ml.bench.imports import log
 from vsphere_ml.bench.imports.files import one
-from vsphere_ml.bench.imports.reading import Given
+from vsphere_ml.bench.imports.parsed import ImportOptions
 from vsphere_ml.bench.model.record import LinkResult, Outcome, Path, Proof, Run, Steps, SweepPoint, Verdict, Workload
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.report.report_content import story
 from vsphere_ml.cli.views.bench import run as run_view
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
-from vsphere_ml.flows.bench.series import Benchmarked
+from vsphere_ml.flows.bench.series import BenchResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -184,7 +184,7 @@ def test_a_path_that_was_asked_for_and_is_not_proven_is_told_everywhere(golden: 
     assert len(verdicts) == 2
     golden(verdicts)
     shown = Console(file=io.StringIO(), width=400)
-    shown.print(run_view.text(Benchmarked(cluster="c", folder=Folder("record"), runs=runs)))
+    shown.print(run_view.text(BenchResult(cluster="c", folder=Folder("record"), runs=runs)))
     assert diagnostic.message in shown.file.getvalue()  # type: ignore[attr-defined]
 
 
@@ -254,7 +254,7 @@ def test_what_one_launch_cannot_tell_and_what_is_too_noisy() -> None:
 
 
 def imported(name: str) -> Run:
-    return one(log.read([(CASES / name).read_bytes()], name), Given(nodes=1), "2026-01-31T12:00:00Z")
+    return one(log.read([(CASES / name).read_bytes()], name), ImportOptions(nodes=1), "2026-01-31T12:00:00Z")
 
 
 def test_of_another_tools_log_nobody_is_told_to_run_more_steps(golden: Golden) -> None:

@@ -15,7 +15,7 @@ from tests.unit.flows.bench.test_links import GPU_MEMORY, Told, asked, session
 from vsphere_ml.bench.analysis.explain import explain
 from vsphere_ml.bench.analysis.rails import nic_channels, node_rails
 from vsphere_ml.bench.analysis.study import study
-from vsphere_ml.bench.imports.reading import Given
+from vsphere_ml.bench.imports.parsed import ImportOptions
 from vsphere_ml.bench.model.record import Link, LinkLoad, LinkResult, Run, Workload
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.report import tables
@@ -85,7 +85,7 @@ def four_nics(*used: int) -> Run:
             lines.append(line.replace("00/0", f"{channel:02}/0").replace("NET/IB/0/", f"NET/IB/{nic}/"))
     table = "\n".join(lines).replace(" 10.00   10.00", " 42.00   42.00").replace("   419.4", "  99.864")
     table = table.replace("   104.9", "  24.966").replace("   209.7", "  49.932")
-    given = Given(link=Link(line_rate_bits_per_s=100e9, nics=4), transport=Transport.GPUDIRECT)
+    given = ImportOptions(link=Link(line_rate_bits_per_s=100e9, nics=4), transport=Transport.GPUDIRECT)
     return public_logs.imported(table, given)
 
 

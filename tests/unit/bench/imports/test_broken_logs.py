@@ -10,7 +10,7 @@ import pytest
 from tests.fakes import public_logs
 from tests.fuzz import importers
 from tests.fuzz.importers import wholes
-from vsphere_ml.bench.imports.reading import Given
+from vsphere_ml.bench.imports.parsed import ImportOptions
 from vsphere_ml.core.errors import ConfigError
 
 WHOLES = {each.name: each for each in wholes()}
@@ -75,7 +75,7 @@ def again(name: str, first: str, last: str) -> str:
 )
 def test_a_part_of_another_run_in_a_log_is_refused_as_that(text: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        public_logs.imported(text, Given(nodes=2, ranks=2))
+        public_logs.imported(text, ImportOptions(nodes=2, ranks=2))
     assert caught.value.code == "import.joined"
 
 
@@ -97,7 +97,7 @@ def test_broken_logs_are_read_or_refused(seed: int) -> None:
 )
 def test_a_number_that_is_none_is_not_read_in_part(text: str, code: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        public_logs.imported(text, Given(nodes=2))
+        public_logs.imported(text, ImportOptions(nodes=2))
     assert caught.value.code == code
 
 
@@ -105,19 +105,19 @@ def test_a_number_that_is_none_is_not_read_in_part(text: str, code: str) -> None
 def test_absurd_sizes_are_refused_and_no_bug(size: str) -> None:
     table = WHOLES["nccl-tests.txt"].content.replace(b" 67108864 ", f" {size} ".encode())
     document = WHOLES["nccl-tests.json"].content.replace(b'"size": 67108864', f'"size": {size}'.encode())
-    run = importers.attempt(table, Given())
+    run = importers.attempt(table, ImportOptions())
     assert run is None or "import.left-out" in {each.code for each in run.diagnostics}
-    assert importers.attempt(document, Given()) is None
+    assert importers.attempt(document, ImportOptions()) is None
 
 
 def test_a_json_log_that_is_cut_is_told_as_that_and_two_in_a_file_as_two() -> None:
     content = (importers.SAMPLES / "iperf3.json").read_bytes()
     with pytest.raises(ConfigError) as cut:
-        public_logs.imported(content[: len(content) // 2], Given(nodes=2))
+        public_logs.imported(content[: len(content) // 2], ImportOptions(nodes=2))
     assert cut.value.code == "import.unknown"
     assert len(cut.value.problems) == 1
     with pytest.raises(ConfigError) as two:
-        public_logs.imported(content + content, Given(nodes=2))
+        public_logs.imported(content + content, ImportOptions(nodes=2))
     assert two.value.code == "import.joined"
 
 
@@ -129,6 +129,6 @@ def test_json_that_is_not_as_the_tool_writes_it_is_refused_without_the_names_of_
     content = WHOLES["nccl-tests.json"].content
     assert old in content
     with pytest.raises(ConfigError) as refused:
-        public_logs.imported(content.replace(old, new), Given(nodes=2))
+        public_logs.imported(content.replace(old, new), ImportOptions(nodes=2))
     assert refused.value.code == "import.unknown"
     assert not [each for each in refused.value.problems if re.search(r"[a-z]Error|object|indices", each.message)]

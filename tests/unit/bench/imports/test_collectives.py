@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 
 from tests.fakes import public_logs
 from vsphere_ml.bench.imports import nccl_tests
-from vsphere_ml.bench.imports.parsed import Asked
-from vsphere_ml.bench.imports.reading import Given
+from vsphere_ml.bench.imports.parsed import ImportOptions
 from vsphere_ml.bench.network.bus_bandwidth import COLLECTIVES, bus_factor
 from vsphere_ml.bench.network.sweeps import sizes
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from tests.golden import Golden
-    from vsphere_ml.bench.imports.parsed import Parsed
+    from vsphere_ml.bench.imports.parsed import ParsedLog
 
 MADE = [each for each in COLLECTIVES if each != "alltoallv"]
 REDUCING = ("all_reduce", "reduce_scatter", "reduce", "sendrecv")
@@ -53,7 +52,7 @@ def _fields(collective: str, layout: str) -> str:
     return " ".join([*own, *(["0"] if collective in ROOTED else [])])
 
 
-def read(text: str, asked: Asked) -> Parsed:
+def read(text: str, asked: ImportOptions) -> ParsedLog:
     return nccl_tests.text([line.strip() for line in text.splitlines()], asked)
 
 
@@ -72,10 +71,10 @@ def test_figures_tell_their_collective_or_it_is_asked_for(
 ) -> None:
     text = table(collective, layout, ranks, times_us)
     try:
-        message = read(text, Asked()).options["collective"]
+        message = read(text, ImportOptions()).options["collective"]
     except ConfigError as error:
         assert error.code == "import.collective"  # noqa: PT017 - some layouts tell several
-        message = read(text, Asked(collective=collective)).options["collective"]
+        message = read(text, ImportOptions(collective=collective)).options["collective"]
     assert message == collective
 
 
@@ -86,7 +85,7 @@ def test_figures_tell_their_collective_or_it_is_asked_for(
 def test_the_name_in_the_log_is_enough_and_its_factor_is_right(
     collective: str, ranks: int, times_us: list[float], layout: str
 ) -> None:
-    parsed = read(table(collective, layout, ranks, times_us), Asked())
+    parsed = read(table(collective, layout, ranks, times_us), ImportOptions())
     assert parsed.options["collective"] == collective
     for size, time in zip(sizes(parsed.sweep, ranks, collective), times_us, strict=True):
         exact = size.size_bytes / time * 1e6 * bus_factor(ranks, collective)
@@ -97,7 +96,7 @@ def test_the_name_in_the_log_is_enough_and_its_factor_is_right(
 def test_a_collective_taken_for_an_all_reduce_is_refused(collective: str) -> None:
     text = table(collective, "2022", 8, [1000.0, 2000.0])
     with pytest.raises(ConfigError) as caught:
-        read(text, Asked(collective="all_reduce"))
+        read(text, ImportOptions(collective="all_reduce"))
     assert caught.value.code == "import.differs"
 
 
@@ -105,9 +104,9 @@ def test_another_number_of_ranks_is_refused_since_the_printed_bandwidth_tells() 
     lines = table("all_reduce", "2022", 16, [1000.0, 5000.0, 20000.0]).splitlines()
     without = [line for line in lines if "Rank" not in line]
     with pytest.raises(ConfigError) as caught:
-        read("\n".join(without), Asked(ranks=15))
+        read("\n".join(without), ImportOptions(ranks=15))
     assert caught.value.code == "import.differs"
-    assert read("\n".join(without), Asked(ranks=16)).ranks == 16
+    assert read("\n".join(without), ImportOptions(ranks=16)).ranks == 16
 
 
 @pytest.mark.parametrize("lost", [0, 7, 15])
@@ -116,11 +115,11 @@ def test_a_list_of_ranks_with_one_missing_is_asked_for(lost: int) -> None:
     gone = "\n".join(line for line in lines if f"Rank {lost:2} " not in line)
     if lost == 15:  # nothing in the list shows it, and the printed bandwidth does
         with pytest.raises(ConfigError) as caught:
-            read(gone, Asked())
+            read(gone, ImportOptions())
         assert caught.value.code == "import.differs"
         return
     with pytest.raises(ConfigError) as caught:
-        read(gone, Asked())
+        read(gone, ImportOptions())
     assert caught.value.code == "import.unknown-size"
 
 
@@ -142,12 +141,12 @@ def test_last_ranks_that_may_be_lost_are_asked_for_where_no_bandwidth_tells(
     described = {"layout": "2022", "collective": "broadcast", "hosts": hosts, "rows": [row], "tool": "nccl-tests"}
     text = public_logs.text(described).replace("nThread 1 nGpus 1", process)
     if not code:
-        assert read(text, Asked()).ranks == sum(hosts)
+        assert read(text, ImportOptions()).ranks == sum(hosts)
         return
     with pytest.raises(ConfigError) as caught:
-        read(text, Asked())
+        read(text, ImportOptions())
     assert (caught.value.code, caught.value.hint) == (code, "--ranks N")
-    assert [read(text, Asked(ranks=each)).ranks for each in (15, 16)] == [15, 16]
+    assert [read(text, ImportOptions(ranks=each)).ranks for each in (15, 16)] == [15, 16]
 
 
 def test_several_types_reductions_or_roots_in_one_table_are_asked_for() -> None:
@@ -158,10 +157,10 @@ def test_several_types_reductions_or_roots_in_one_table_are_asked_for() -> None:
         other = row.replace(old, new, 1).replace(" 2097152 ", f" {count} ", 1)
         both = text.replace(row, f"{row}\n{other}")
         with pytest.raises(ConfigError) as caught:
-            read(both, Asked())
+            read(both, ImportOptions())
         assert caught.value.code == "import.several"
         assert caught.value.hint.startswith(option)
-    assert len(read(both, Asked(reduction="max")).sweep) == 1
+    assert len(read(both, ImportOptions(reduction="max")).sweep) == 1
 
 
 def document(collective: str, ranks: int, times_us: list[float]) -> dict[str, Any]:
@@ -193,13 +192,13 @@ def document(collective: str, ranks: int, times_us: list[float]) -> dict[str, An
 
 @pytest.mark.parametrize("collective", MADE)
 def test_the_file_of_j_tells_each_collective_too(collective: str) -> None:
-    parsed = nccl_tests.json(document(collective, 4, [100.5, 2000.25]), Asked())
+    parsed = nccl_tests.json(document(collective, 4, [100.5, 2000.25]), ImportOptions())
     assert parsed.options["collective"] == collective
     assert [point.time_s[0] for point in parsed.sweep] == pytest.approx([100.5e-6, 2000.25e-6])
     changed = document(collective, 4, [100.5, 2000.25])
     changed["results"][1]["out_of_place"]["bus_bw"] *= 1.001
     with pytest.raises(ConfigError) as caught:
-        nccl_tests.json(changed, Asked())
+        nccl_tests.json(changed, ImportOptions())
     assert caught.value.code == "import.differs"
 
 
@@ -207,10 +206,10 @@ def test_the_time_of_calls_is_not_that_of_the_collective() -> None:
     made = document("all_reduce", 2, [100.0])
     made["results"][0]["out_of_place"]["cpu_time"] = made["results"][0]["out_of_place"].pop("time")
     with pytest.raises(ConfigError) as caught:
-        nccl_tests.json(made, Asked())
+        nccl_tests.json(made, ImportOptions())
     assert caught.value.code == "import.statistic"
     with pytest.raises(ConfigError) as caught:
-        read(table("all_reduce", "2022", 2, [100.0]).replace("    time ", " cputime "), Asked())
+        read(table("all_reduce", "2022", 2, [100.0]).replace("    time ", " cputime "), ImportOptions())
     assert caught.value.code == "import.statistic"
 
 
@@ -230,23 +229,23 @@ def test_the_time_of_calls_is_not_that_of_the_collective() -> None:
     ],
 )
 def test_calls_that_were_made_in_another_way_are_another_configuration(line: str, modes: dict[str, str]) -> None:
-    plain = read(table("all_reduce", "2025", 2, [100.0]), Asked()).options
-    made = read(f"{line}\n" + table("all_reduce", "2025", 2, [100.0]), Asked()).options
+    plain = read(table("all_reduce", "2025", 2, [100.0]), ImportOptions()).options
+    made = read(f"{line}\n" + table("all_reduce", "2025", 2, [100.0]), ImportOptions()).options
     assert dict(made) == dict(plain) | modes
 
 
 def test_the_file_of_j_tells_how_calls_were_made_too() -> None:
     made = document("all_reduce", 2, [100.0])
-    plain = dict(nccl_tests.json(made, Asked()).options)
+    plain = dict(nccl_tests.json(made, ImportOptions()).options)
     made["config"] |= {"graph": 4, "aggregated_iterations": 8, "blocking_collectives": "true"}
     modes = {"graph": "4", "aggregated": "8", "blocking": "yes"}
-    assert dict(nccl_tests.json(made, Asked()).options) == plain | modes
+    assert dict(nccl_tests.json(made, ImportOptions()).options) == plain | modes
 
 
 def test_iterations_stand_beside_the_tools_mean_without_those_it_skipped() -> None:
     made = document("all_reduce", 2, [100.0])
     made["results"][0]["out_of_place_per_iter"] = {"skipped_iterations": 1, "times_us": [900.0, 110.0, 120.0]}
-    (point,) = nccl_tests.json(made, Asked()).sweep
+    (point,) = nccl_tests.json(made, ImportOptions()).sweep
     assert list(point.time_s) == pytest.approx([100e-6])
     assert list(point.iterations_s) == pytest.approx([110e-6, 120e-6])
 
@@ -255,14 +254,14 @@ def test_a_process_with_more_gpus_than_there_can_be_is_refused_at_once(golden: G
     made = document("all_reduce", 2, [100.0])
     made["config"] |= {"nthreads": 10**9, "ngpus": 10**9}
     with pytest.raises(ValueError, match="GPUs") as caught:
-        nccl_tests.json(made, Asked())
+        nccl_tests.json(made, ImportOptions())
     golden(caught.value)
 
 
 def test_two_tables_in_one_file_are_refused_though_no_device_is_listed() -> None:
     lines = [line for line in table("all_reduce", "2022", 2, [1000.0]).splitlines() if "Rank" not in line]
     with pytest.raises(ConfigError) as caught:
-        read("\n".join([*lines, *lines]), Asked(ranks=2))
+        read("\n".join([*lines, *lines]), ImportOptions(ranks=2))
     assert caught.value.code == "import.joined"
 
 
@@ -272,5 +271,5 @@ def test_sizes_that_come_again_under_one_title_are_another_run(at: int) -> None:
     rows = [line for line in lines if " float " in line]
     last = lines.index(rows[-1]) + 1
     with pytest.raises(ConfigError) as caught:
-        public_logs.imported("\n".join([*lines[:last], rows[at], *lines[last:]]) + "\n", Given())
+        public_logs.imported("\n".join([*lines[:last], rows[at], *lines[last:]]) + "\n", ImportOptions())
     assert caught.value.code == "import.joined"

@@ -18,7 +18,7 @@ from vsphere_ml.bench.gate.gate import gate
 from vsphere_ml.bench.gate.thresholds import Threshold, ThresholdLimits
 from vsphere_ml.bench.imports import log, reading
 from vsphere_ml.bench.imports.files import import_logs, one
-from vsphere_ml.bench.imports.reading import Given
+from vsphere_ml.bench.imports.parsed import ImportOptions
 from vsphere_ml.bench.model.record import Link, Outcome, Run, Verdict
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.network.sweeps import sizes
@@ -30,35 +30,35 @@ from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from tests.golden import Golden
-    from vsphere_ml.bench.imports.parsed import Parsed
+    from vsphere_ml.bench.imports.parsed import ParsedLog
 
 FOLDER = Path(__file__).parents[3] / "cases" / "imports"
 NOON = "2026-01-31T12:00:00Z"
 
 
-def read(name: str, wanted: Given = Given()) -> Run:  # noqa: B008
+def read(name: str, wanted: ImportOptions = ImportOptions()) -> Run:  # noqa: B008
     return imported_from((FOLDER / name).read_bytes(), wanted)
 
 
-def imported_from(content: bytes, wanted: Given = Given()) -> Run:  # noqa: B008
+def imported_from(content: bytes, wanted: ImportOptions = ImportOptions()) -> Run:  # noqa: B008
     return one(log.read([content], "log"), wanted, NOON)
 
 
-def parse(content: bytes, wanted: Given = Given(ranks=2, nodes=2)) -> Parsed:  # noqa: B008
+def parse(content: bytes, wanted: ImportOptions = ImportOptions(ranks=2, nodes=2)) -> ParsedLog:  # noqa: B008
     return reading.parse(log.read([content], "log"), wanted)
 
 
 @pytest.mark.parametrize(
     ("name", "tool", "wanted"),
     [
-        ("nccl-tests.txt", "nccl-tests", Given()),
-        ("nccl-tests-2019.txt", "nccl-tests", Given()),
-        ("nccl-tests.json", "nccl-tests", Given()),
-        ("osu.txt", "osu_allreduce", Given(ranks=2, nodes=2)),
-        ("osu-full.txt", "osu_allreduce", Given(ranks=2, nodes=2)),
+        ("nccl-tests.txt", "nccl-tests", ImportOptions()),
+        ("nccl-tests-2019.txt", "nccl-tests", ImportOptions()),
+        ("nccl-tests.json", "nccl-tests", ImportOptions()),
+        ("osu.txt", "osu_allreduce", ImportOptions(ranks=2, nodes=2)),
+        ("osu-full.txt", "osu_allreduce", ImportOptions(ranks=2, nodes=2)),
     ],
 )
-def test_a_gigabyte_a_second_is_one_whichever_tool_printed_it(name: str, tool: str, wanted: Given) -> None:
+def test_a_gigabyte_a_second_is_one_whichever_tool_printed_it(name: str, tool: str, wanted: ImportOptions) -> None:
     made = read(name, wanted)
     assert (made.source, made.configuration.ranks, made.configuration.nodes) == (tool, 2, 2)
     text = sizes(made.sweep, 2)
@@ -90,7 +90,7 @@ def test_the_environment_in_a_file_stays_there_but_for_nccls_own() -> None:
 
 
 def test_horovods_iterations_become_step_times() -> None:
-    made = read("horovod.txt", Given(nodes=2))
+    made = read("horovod.txt", ImportOptions(nodes=2))
     assert made.steps is not None
     assert made.steps.step_s[0][1] == pytest.approx(0.1)
     assert (made.configuration.model, made.configuration.parameters) == ("resnet50", 25_600_000)
@@ -101,7 +101,7 @@ def test_horovods_iterations_become_step_times() -> None:
 
 
 def test_the_total_of_tf_cnn_benchmarks_is_over_all_ranks() -> None:
-    made = read("tf-cnn.txt", Given(nodes=2))
+    made = read("tf-cnn.txt", ImportOptions(nodes=2))
     assert made.configuration.ranks == 2
     estimate = study((made,)).scalings[0].point.samples_per_s
     assert estimate is not None
@@ -134,7 +134,7 @@ def test_perftest_is_its_largest_message() -> None:
 
 def test_an_old_log_gets_its_bracket() -> None:
     link = Link(line_rate_bits_per_s=100e9, mtu_bytes=9000)
-    wanted = Given(nodes=2, transport=Transport.ROCE, link=link)
+    wanted = ImportOptions(nodes=2, transport=Transport.ROCE, link=link)
     single = (FOLDER / "horovod.txt").read_bytes().replace(b"Number of GPUs: 2", b"Number of GPUs: 1")
     single = single.replace(b"on 2 GPU(s): 637.6", b"on 1 GPU(s): 318.8")
     alone = imported_from(single, replace(wanted, nodes=1))
@@ -149,9 +149,9 @@ def test_launches_of_one_configuration_are_numbered_and_compared() -> None:
     slower = content.replace(b" 67108.9    1.00    1.00", b" 80000.0    0.84    0.84")
     slower = slower.replace(b" 16777.0    1.00    1.00", b" 20000.0    0.84    0.84")
     again = slower.replace(b" 80000.0    0.84    0.84", b" 80100.0    0.84    0.84")
-    first = import_logs([("a", [content], NOON), ("b", [content + b"\n"], NOON)], Given())
-    same = import_logs([("c", [slower], NOON), ("d", [slower + b"\n"], NOON)], Given())
-    second = import_logs([("c", [slower], NOON), ("d", [again], NOON)], Given())
+    first = import_logs([("a", [content], NOON), ("b", [content + b"\n"], NOON)], ImportOptions())
+    same = import_logs([("c", [slower], NOON), ("d", [slower + b"\n"], NOON)], ImportOptions())
+    second = import_logs([("c", [slower], NOON), ("d", [again], NOON)], ImportOptions())
     assert [made.launch for made in first] == [1, 2]
     assert compare(first, same).rows[0].answer is ComparisonResult.NOISY  # equal figures on a side are no certainty
     assert compare(first, second).rows[0].answer is ComparisonResult.SLOWER
@@ -207,7 +207,7 @@ def test_a_log_with_anything_in_it_is_read_or_refused(name: str, data: Any) -> N
     cut = data.draw(st.integers(0, 40))
     broken = content[:at] + other + content[at + cut :]
     try:
-        imported_from(broken, Given(nodes=2, ranks=2))
+        imported_from(broken, ImportOptions(nodes=2, ranks=2))
         checked()
     except ConfigError as error:
         assert error.code.startswith("import.")  # noqa: PT017 - most are still read
@@ -220,7 +220,7 @@ def test_a_log_with_anything_in_it_is_read_or_refused(name: str, data: Any) -> N
 def test_an_old_log_of_a_link_is_held_against_its_rate_by_report_explain_and_gate_alike(
     name: str, transport: Transport, mtu: str, golden: Golden
 ) -> None:
-    made = read(name, Given(transport=transport, link=Link(line_rate_bits_per_s=400e9)))
+    made = read(name, ImportOptions(transport=transport, link=Link(line_rate_bits_per_s=400e9)))
     seen = study((made,))
     (row,) = links(seen).rows
     share = row[-1].partition(" %")[0]
@@ -255,7 +255,7 @@ def test_nccls_own_lines_in_a_log_prove_the_path_that_was_told(
         for host in (0, 1)
     )
     content = said.encode() + (FOLDER / "nccl-tests.txt").read_bytes()
-    made = imported_from(content, Given(transport=transport))
+    made = imported_from(content, ImportOptions(transport=transport))
     assert (made.outcome, made.proof("path"), len(made.paths)) == (outcome, verdict, 4)
     assert bool(made.sweep) == (outcome is Outcome.COMPLETE)
     texts = {each.code for each in explain(study((made,)))} & {"bench.path-unproven", "bench.wrong-path"}
@@ -280,4 +280,4 @@ def test_a_gpu_that_is_listed_twice_may_be_of_clones_that_share_a_name(name: str
     with pytest.raises(ConfigError) as caught:
         imported_from(clones)
     assert (caught.value.code, caught.value.hint) == ("import.unknown-size", "--nodes N")
-    assert imported_from(clones, Given(nodes=2)).configuration.nodes == 2
+    assert imported_from(clones, ImportOptions(nodes=2)).configuration.nodes == 2

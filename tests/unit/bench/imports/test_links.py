@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import public_logs
-from vsphere_ml.bench.imports.reading import Given
+from vsphere_ml.bench.imports.parsed import ImportOptions
 from vsphere_ml.bench.model.record import Outcome
 from vsphere_ml.core.errors import ConfigError
 
@@ -24,7 +24,7 @@ WRITE = (FOLDER / "ib-write-bw.txt").read_text()
 def refusal(content: str) -> str:
     """Return the code with which a log is refused; empty when it is read."""
     try:
-        public_logs.imported(content, Given())
+        public_logs.imported(content, ImportOptions())
     except ConfigError as error:
         return error.code
     return ""
@@ -131,7 +131,7 @@ def test_perftest_is_a_link_only_between_two_ports_in_one_direction(log: str, co
 
 
 def ends_of(content: str) -> tuple[str, str]:
-    (link,) = public_logs.imported(content, Given()).link_results
+    (link,) = public_logs.imported(content, ImportOptions()).link_results
     return link.sender, link.receiver
 
 
@@ -156,12 +156,12 @@ def test_iperf3s_server_and_client_write_the_same_direction(reverse: int) -> Non
 def test_iperf3s_streams_are_counted_past_99() -> None:
     rows = [RECEIVED.format(id=5 + 2 * at, rate=8) for at in range(64)]
     log = iperf3_text(*rows, RECEIVED.format(id="SUM", rate=8103), streams=64)
-    assert public_logs.imported(log, Given()).configuration.options["streams"] == "64"
+    assert public_logs.imported(log, ImportOptions()).configuration.options["streams"] == "64"
 
 
 def test_sums_that_osu_found_wrong_make_the_run_invalid() -> None:
     table = "# OSU MPI Allreduce Latency Test v7.3\n# Size  Avg Latency(us)  Validation\n4  2.11  Pass\n8  2.12  {}\n"
-    given = Given(ranks=4, nodes=2)
+    given = ImportOptions(ranks=4, nodes=2)
     assert public_logs.imported(table.format("Pass"), given).outcome is Outcome.COMPLETE
     wrong = public_logs.imported(table.format("Fail"), given)
     assert (wrong.outcome, wrong.sweep) == (Outcome.INVALID, ())

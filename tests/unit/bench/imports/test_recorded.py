@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vsphere_ml.bench.imports import nccl_tests as imports
-from vsphere_ml.bench.imports.parsed import Asked
+from vsphere_ml.bench.imports.parsed import ImportOptions
 from vsphere_ml.bench.probe import nccl_tests
 from vsphere_ml.bench.proof import channels
 
@@ -77,8 +77,8 @@ def test_a_process_with_two_gpus_is_two_ranks_also_in_the_file_that_lists_its_fi
 
 @pytest.mark.parametrize("file", sorted((RECORDED / "collectives").glob("*.txt")), ids=lambda file: file.stem)
 def test_every_collective_is_read_alike_from_its_table_and_its_file(file: Path) -> None:
-    table = imports.text(file.read_text(encoding="utf-8").splitlines(), Asked())
-    written = imports.json(json.loads(file.with_suffix(".json").read_text(encoding="utf-8")), Asked())
+    table = imports.text(file.read_text(encoding="utf-8").splitlines(), ImportOptions())
+    written = imports.json(json.loads(file.with_suffix(".json").read_text(encoding="utf-8")), ImportOptions())
     for parsed in (table, written):
         assert (parsed.options["collective"], parsed.ranks) == (file.stem, 4)
         assert [point.size_bytes for point in parsed.sweep] == [written.sweep[0].size_bytes]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes import public_logs
-from vsphere_ml.bench.imports.reading import Given
+from vsphere_ml.bench.imports.parsed import ImportOptions
 from vsphere_ml.core.errors import ConfigError
 
 FOLDER = Path(__file__).parents[3] / "cases" / "imports"
@@ -17,7 +17,7 @@ DOCUMENTS = [(FOLDER / name).read_text() for name in ("iperf3.json", "nccl-tests
 
 def refusal(content: str | bytes) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
-        public_logs.imported(content, Given())
+        public_logs.imported(content, ImportOptions())
     assert caught.value.hint
     return caught.value
 
@@ -68,4 +68,4 @@ def test_two_json_texts_in_one_file_are_two_runs(between: str) -> None:
 )
 def test_json_is_read_however_it_is_encoded(document: str, encode: object) -> None:
     assert callable(encode)
-    assert public_logs.imported(encode(document), Given()).run_id
+    assert public_logs.imported(encode(document), ImportOptions()).run_id

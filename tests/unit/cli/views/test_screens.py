@@ -34,7 +34,7 @@ from vsphere_ml.core.plan.teardown import plan_destroy
 from vsphere_ml.core.report.clusters import list_clusters
 from vsphere_ml.core.rules.table import RULES
 from vsphere_ml.flows.cluster.status import NodeState, NodeStatus, Status
-from vsphere_ml.flows.guests.verify import Verified
+from vsphere_ml.flows.guests.verify import Verification
 from vsphere_ml.flows.profiles import profiles
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ SCREENS: dict[str, Callable[[], RenderableType]] = {
     "provision": lambda: report.text(replace(PARTIAL, plan=planned())),
     "rules list": lambda: rules.table(RULES[:10]),
     "status": lambda: status.text(seen_status()),
-    "verify": lambda: verify.text(Verified(cluster="train", evidence=evidence(4, node_03="fact 5"), errors={})),
+    "verify": lambda: verify.text(Verification(cluster="train", evidence=evidence(4, node_03="fact 5"), errors={})),
 }
 
 

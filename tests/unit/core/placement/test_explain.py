@@ -60,7 +60,7 @@ def test_packing_names_the_group_that_would_be_broken(golden: Golden) -> None:
     golden(only.losers[0].verdict)
 
 
-def test_the_search_seats_those_first_that_have_the_least_choice(golden: Golden) -> None:
+def test_the_search_places_those_first_that_have_the_least_choice(golden: Golden) -> None:
     """Two nodes that need no NIC would both go to the first host, which alone has functions."""
     case = next(each for each in cases() if each.name == "packing-takes-the-only-nic")
     answers = {each.node: each for each in explain(find_solution(case.spec, case.site))}
@@ -84,7 +84,7 @@ def test_what_was_explained_is_what_was_solved() -> None:
         assert {each.node: (each.host, each.locality) for each in explain(find_solution(spec, site))} == placements
 
 
-def test_a_seat_that_only_the_search_found_says_that_a_better_one_was_given_up() -> None:
+def test_a_placement_that_only_the_search_found_says_that_a_better_one_was_given_up() -> None:
     site = quad_8u3(hosts=2, taken=False)
     small = replace(site.hosts[1], memory=gib(200))
     tight = (

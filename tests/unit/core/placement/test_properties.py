@@ -99,7 +99,7 @@ def says_why(refusal: NotPossible) -> None:
 @counted
 @settings(deadline=None)
 @given(requirements(), sites())
-def test_seats_never_overlap(spec: ClusterSpec, site: Inventory) -> None:
+def test_placements_never_overlap(spec: ClusterSpec, site: Inventory) -> None:
     placement = placed(spec, site)
     if placement is None:
         return

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import Inventory
 
 
-def test_eight_u_three_seats_by_device_group_one_node_a_host() -> None:
+def test_eight_u_three_placements_by_device_group_one_node_a_host() -> None:
     placement = solve(cluster(4), quad_8u3())
     assert [node_placement.host_name for node_placement in placement.placements] == [
         f"esx-0{n}.lab.test" for n in (1, 2, 3, 4)

@@ -9,7 +9,7 @@ import pytest
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.model.inventory import PciAddress
 from vsphere_ml.core.tools import mft
-from vsphere_ml.core.tools.mft import FirmwareValue, MstDevice
+from vsphere_ml.core.tools.mft import FirmwareSetting, MstDevice
 
 if TYPE_CHECKING:
     from tests.golden import Golden
@@ -69,10 +69,10 @@ ConnectX3(rev:1)        mt4099_pci_cr0                01:00.0   net-vmnic0
 
 
 def test_columns_are_those_of_the_header() -> None:
-    assert mft.value(CURRENT_ONLY) == FirmwareValue(next_boot=True, current=False)
-    assert mft.value(NOT_TOLD) == FirmwareValue(next_boot=True, current=None)
+    assert mft.value(CURRENT_ONLY) == FirmwareSetting(next_boot=True, current=False)
+    assert mft.value(NOT_TOLD) == FirmwareSetting(next_boot=True, current=None)
     assert mft.number(NOT_TOLD, "NUM_OF_VFS") is None
-    assert mft.number(NOT_TOLD, "PCI_WR_ORDERING") == mft.FirmwareNumber(1, 0)
+    assert mft.number(NOT_TOLD, "PCI_WR_ORDERING") == mft.FirmwareSetting(1, 0)
     assert mft.number(NOT_TOLD, "PARTITIONS") is None
 
 
@@ -97,16 +97,16 @@ def test_the_old_form_of_a_name_loses_its_folder() -> None:
 @pytest.mark.parametrize(
     ("printed", "value"),
     [
-        (THREE.format(" ", "False(0)", "False(0)"), FirmwareValue(next_boot=False, current=False)),
-        (THREE.format("*", "False(0)", "True(1)"), FirmwareValue(next_boot=True, current=False)),
-        (THREE.format("*", "True(1)", "True(1)"), FirmwareValue(next_boot=True, current=True)),
-        (ONE.format("True(1)"), FirmwareValue(next_boot=True, current=None)),
+        (THREE.format(" ", "False(0)", "False(0)"), FirmwareSetting(next_boot=False, current=False)),
+        (THREE.format("*", "False(0)", "True(1)"), FirmwareSetting(next_boot=True, current=False)),
+        (THREE.format("*", "True(1)", "True(1)"), FirmwareSetting(next_boot=True, current=True)),
+        (ONE.format("True(1)"), FirmwareSetting(next_boot=True, current=None)),
         (ONE.format("N/A"), None),
         (ONE.replace("ATS_ENABLED", "ATS_OTHER"), None),
         ("", None),
     ],
 )
-def test_the_settings_values(printed: str, value: FirmwareValue | None) -> None:
+def test_the_settings_values(printed: str, value: FirmwareSetting | None) -> None:
     assert mft.value(printed) == value
 
 

@@ -26,8 +26,8 @@ from vsphere_ml.core.plan.changes import (
     UpgradeHardware,
     subject,
 )
-from vsphere_ml.core.plan.outcome import Done, Interrupted, Undone, Untried
-from vsphere_ml.core.ports.events import Failed, Finished, Progressed, Skipped, Started
+from vsphere_ml.core.plan.outcome import Done, Failed, Interrupted, Skipped
+from vsphere_ml.core.ports.events import Progressed, Started
 from vsphere_ml.core.ports.vcenter import TaskHandle, Update
 from vsphere_ml.flows.cluster.executor import ApplyLimits, PlanExecutor, apply
 
@@ -189,15 +189,15 @@ def test_a_failure_leaves_out_the_rest_of_that_vm_only(golden: Golden) -> None:
     works, answers = Clockwork(bad=lambda change: change == upgrade("a")), Told()
     outcomes = walk([upgrade("a"), upgrade("b"), mac("a"), PowerOn(vm="a"), PowerOn(vm="b")], works, answers)
     assert [outcome.change for outcome in outcomes if isinstance(outcome, Done)] == [upgrade("b"), PowerOn(vm="b")]
-    assert [outcome.change for outcome in outcomes if isinstance(outcome, Undone)] == [upgrade("a")]
-    because = {outcome.because for outcome in outcomes if isinstance(outcome, Untried)}
+    assert [outcome.change for outcome in outcomes if isinstance(outcome, Failed)] == [upgrade("a")]
+    because = {outcome.because for outcome in outcomes if isinstance(outcome, Skipped)}
     golden(because)
     assert [type(event) for event in answers if getattr(event, "change", None) == PowerOn(vm="a")] == [Skipped]
     assert [type(event) for event in answers if getattr(event, "change", None) == upgrade("a")] == [Started, Failed]
 
 
 def checked(changes: Sequence[Change], missing: dict[str, list[Change]], works: Clockwork) -> list[tuple[str, ...]]:
-    """Carry out changes with a check that finds each of these lacks once; return who was asked about, each time."""
+    """Carry out changes with a check that finds each of these missing once; return who was asked about, each time."""
     asked: list[tuple[str, ...]] = []
 
     def check(vms: Collection[str]) -> Mapping[str, Sequence[Change]]:
@@ -237,7 +237,7 @@ def test_without_its_folder_nothing_is_cloned(golden: Golden) -> None:
     changes: list[Change] = [FOLDER, clone("a"), PowerOn(vm="a"), PowerOn(vm="elsewhere")]
     outcomes = walk(changes, works)
     assert [change for _, change in works.begun] == [FOLDER, PowerOn(vm="elsewhere")]
-    golden({outcome.because for outcome in outcomes if isinstance(outcome, Untried)})
+    golden({outcome.because for outcome in outcomes if isinstance(outcome, Skipped)})
 
 
 def test_a_folder_that_is_not_the_lost_one_is_no_reason() -> None:
@@ -250,14 +250,14 @@ def test_a_folder_that_is_not_the_lost_one_is_no_reason() -> None:
 def test_a_folder_stays_when_a_vm_in_it_does(golden: Golden) -> None:
     works = Clockwork(bad=lambda change: change == DeleteVm(vm="a"))
     outcomes = walk([PowerOff(vm="a"), DeleteVm(vm="a"), DeleteVm(vm="b"), DeleteFolder(path="train")], works)
-    left = [outcome for outcome in outcomes if isinstance(outcome, Untried)]
+    left = [outcome for outcome in outcomes if isinstance(outcome, Skipped)]
     golden([(each.change, each.because) for each in left])
 
 
 def test_a_change_that_never_ends_is_given_up(golden: Golden) -> None:
     works = Clockwork(takes=lambda change: 1e9 if change == PowerOn(vm="a") else 1.0)
     outcomes = walk([PowerOn(vm="a"), PowerOn(vm="b")], works, change_s=60.0)
-    late = next(outcome for outcome in outcomes if isinstance(outcome, Undone))
+    late = next(outcome for outcome in outcomes if isinstance(outcome, Failed))
     assert late.error.code == "task.timeout"
     golden(late.error)
     assert works.clock.now() == 60.0
@@ -267,7 +267,7 @@ def test_a_change_that_never_ends_is_given_up(golden: Golden) -> None:
 def test_a_clone_may_take_longer_than_other_changes() -> None:
     works = Clockwork(takes=lambda _change: 3000.0)
     outcomes = walk([clone("a"), PowerOn(vm="b")], works)
-    assert isinstance(outcomes[0], Undone)
+    assert isinstance(outcomes[0], Failed)
     assert outcomes[0].change == PowerOn(vm="b")
     assert isinstance(outcomes[1], Done)
 
@@ -283,7 +283,7 @@ def test_time_in_vcenters_queue_is_not_counted(golden: Golden) -> None:
 def test_what_is_queued_is_given_up_after_a_day(golden: Golden) -> None:
     works = Clockwork(queue=lambda change: 1e9 if change == PowerOn(vm="a") else 0.0)
     outcomes = walk([PowerOn(vm="a"), PowerOn(vm="b")], works)
-    late = next(outcome for outcome in outcomes if isinstance(outcome, Undone))
+    late = next(outcome for outcome in outcomes if isinstance(outcome, Failed))
     assert late.error.code == "task.timeout"
     golden(late.error)
     assert works.clock.now() == 86_400.0
@@ -292,7 +292,7 @@ def test_what_is_queued_is_given_up_after_a_day(golden: Golden) -> None:
 def test_what_hangs_after_its_time_in_the_queue_is_given_up() -> None:
     works = Clockwork(takes=lambda _change: 1e9, queue=lambda _change: 5000.0)
     (late,) = walk([PowerOn(vm="a")], works, change_s=60.0)
-    assert isinstance(late, Undone)
+    assert isinstance(late, Failed)
     assert works.clock.now() == 5060.0
 
 
@@ -302,7 +302,7 @@ def test_a_clones_time_counts_from_the_end_of_the_clone_before_it() -> None:
     outcomes = walk([clone("1"), clone("2"), clone("3")], works)
     assert [type(outcome) for outcome in outcomes] == [Done] * 3
     hung = Clockwork(takes=lambda change: 1e9 if subject(change) == "2" else 3000.0)
-    assert [type(outcome) for outcome in walk([clone("1"), clone("2")], hung)] == [Done, Undone]
+    assert [type(outcome) for outcome in walk([clone("1"), clone("2")], hung)] == [Done, Failed]
     assert hung.clock.now() == 6600.0
 
 
@@ -330,7 +330,7 @@ def test_an_interrupted_run_gives_its_lock_back_and_the_next_one_finishes() -> N
 
     class Impatient(Told):
         def __call__(self, event: object, /) -> None:
-            if isinstance(event, Finished) and isinstance(event.change, CloneVm) and event.change.vm == "node-2":
+            if isinstance(event, Done) and isinstance(event.change, CloneVm) and event.change.vm == "node-2":
                 raise KeyboardInterrupt
 
     with pytest.raises(Interrupted) as interrupt:
@@ -344,7 +344,7 @@ def test_an_interrupted_run_gives_its_lock_back_and_the_next_one_finishes() -> N
 def test_progress_is_told_once_for_each_new_number() -> None:
     works, answers = Clockwork(halfway=True), Told()
     walk([PowerOn(vm="a")], works, answers)
-    assert [type(event) for event in answers] == [Started, Progressed, Finished]
+    assert [type(event) for event in answers] == [Started, Progressed, Done]
     assert answers[1] == Progressed(change=PowerOn(vm="a"), percent=50)
 
 

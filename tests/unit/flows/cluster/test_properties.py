@@ -1,4 +1,4 @@
-"""On any site and for any wish that has a place there: a plan carried out leaves no plan."""
+"""On any site and for any cluster file that has a place there: a plan carried out leaves no plan."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ nodes = st.builds(
 
 
 @st.composite
-def wishes(draw: st.DrawFn) -> ClusterSpec:
+def cluster_specs(draw: st.DrawFn) -> ClusterSpec:
     wanted: list[NodeSpec] = draw(st.lists(nodes, min_size=1, max_size=4))
     named = tuple(replace(each, name=f"node-{number}") for number, each in enumerate(wanted, 1))
     return cluster(named, spread=draw(st.sampled_from(Spread)), anti_affinity=draw(st.booleans()))
 
 
 def on(picture: Inventory, spec: ClusterSpec) -> ClusterSpec:
-    """Return the wish with the source that this site has."""
+    """Return the spec with the source that this site has."""
     template = next(vm.name for vm in picture.vms if vm.template)
     return replace(spec, source=Source(template=template))
 
@@ -88,9 +88,9 @@ def placed(spec: ClusterSpec, site: FakeVCenter) -> None:
 
 @counted
 @settings(max_examples=150, deadline=None)
-@given(sites(), wishes(), st.booleans())
-def test_a_plan_carried_out_leaves_no_plan(picture: Inventory, wish: ClusterSpec, far: bool) -> None:  # noqa: FBT001
-    spec, site = on(picture, wish), FakeVCenter(picture, gpus_from_far=far)
+@given(sites(), cluster_specs(), st.booleans())
+def test_a_plan_carried_out_leaves_no_plan(picture: Inventory, asked: ClusterSpec, far: bool) -> None:  # noqa: FBT001
+    spec, site = on(picture, asked), FakeVCenter(picture, gpus_from_far=far)
     placed(spec, site)
     first = provision(spec, site)
     # ESXi may take GPUs from afar that a later group needs nearby; then a VM may fail or be degraded, and is told
@@ -102,9 +102,9 @@ def test_a_plan_carried_out_leaves_no_plan(picture: Inventory, wish: ClusterSpec
 
 @counted
 @settings(max_examples=60, deadline=None)
-@given(sites(), wishes())
-def test_what_was_made_can_be_taken_away_and_nothing_else_is(picture: Inventory, wish: ClusterSpec) -> None:
-    spec, site = on(picture, wish), FakeVCenter(picture)
+@given(sites(), cluster_specs())
+def test_what_was_made_can_be_taken_away_and_nothing_else_is(picture: Inventory, asked: ClusterSpec) -> None:
+    spec, site = on(picture, asked), FakeVCenter(picture)
     placed(spec, site)
     provision(spec, site)
     checked()
@@ -114,8 +114,8 @@ def test_what_was_made_can_be_taken_away_and_nothing_else_is(picture: Inventory,
 
 @counted
 @settings(max_examples=60, deadline=None)
-@given(sites(), wishes(), wishes())
-def test_a_changed_wish_is_reached_from_where_the_cluster_is(
+@given(sites(), cluster_specs(), cluster_specs())
+def test_a_changed_spec_is_reached_from_where_the_cluster_is(
     picture: Inventory, before: ClusterSpec, after: ClusterSpec
 ) -> None:
     site = FakeVCenter(picture)

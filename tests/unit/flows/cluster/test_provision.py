@@ -15,7 +15,8 @@ from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.model.inventory import EthernetCard
 from vsphere_ml.core.model.placement import Pairing
 from vsphere_ml.core.plan.changes import AttachDevices, CloneVm, MakeRule, PowerOff, PowerOn, subject
-from vsphere_ml.core.ports.events import Acting, Finished, ReadingInventory, Skipped, Started
+from vsphere_ml.core.plan.outcome import Done, Skipped
+from vsphere_ml.core.ports.events import Acting, ReadingInventory, Started
 
 if TYPE_CHECKING:
     from tests.golden import Golden
@@ -218,7 +219,7 @@ def test_what_the_server_drops_once_is_topped_up_before_power_on() -> None:
 
     class Mending(Told):
         def __call__(self, event: object, /) -> None:
-            if isinstance(event, Finished):  # of the clones, which were made at once
+            if isinstance(event, Done):  # of the clones, which were made at once
                 site.mend_drops()
 
     report = provision(cluster(2), site, event=Mending())
@@ -323,7 +324,7 @@ def test_a_new_vm_on_a_far_gpu_is_started_anew_and_a_degraded_one_is_never_done(
     assert len([change for change in site.done if isinstance(change, PowerOn)]) == 4  # a running VM is left alone
 
 
-def test_a_node_without_a_seat_stops_the_run_before_anything_is_written() -> None:
+def test_a_node_without_a_placement_stops_the_run_before_anything_is_written() -> None:
     site = FakeVCenter(seed_7u2())
     with pytest.raises(NotPossible) as refusal:
         provision(seed_cluster(3), site)

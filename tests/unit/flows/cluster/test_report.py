@@ -6,7 +6,7 @@ import pytest
 
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.plan.changes import PowerOn
-from vsphere_ml.core.plan.outcome import Undone
+from vsphere_ml.core.plan.outcome import Failed
 from vsphere_ml.core.plan.plan import Plan, Stage
 from vsphere_ml.flows.cluster.report import Report
 
@@ -24,7 +24,7 @@ PLAN = Plan(stages=(Stage(title="power on", changes=(ON,)),))
 def test_a_failure_is_told_with_what_failed_and_only_once(action: str, message: str, shown: str) -> None:
     error = VSphereError(message, code="vsphere.task-failed")
     error.action = action
-    failed = Undone(change=ON, error=error)
+    failed = Failed(change=ON, error=error)
     report = Report(
         command="provision",
         cluster="train",

@@ -14,7 +14,7 @@ from tests.unit.flows.acting import provision
 from tests.unit.flows.guests.test_guest_phase import NAMES, Rig, spec_of
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.plan.changes import PowerOff, SetSettings, subject
-from vsphere_ml.core.plan.outcome import Untried
+from vsphere_ml.core.plan.outcome import Skipped
 from vsphere_ml.core.units import gib
 from vsphere_ml.flows.consent import Consent
 
@@ -66,7 +66,7 @@ def test_a_node_that_fails_leaves_the_next_ones_running_as_they_were() -> None:
     assert report.error is not None
     assert memory(site) == before | {"node-1": LARGER}
     assert all(vm.powered_on for vm in site.inventory.vms if vm.name.startswith("node-"))
-    untouched = {subject(each.change) for each in report.outcomes if isinstance(each, Untried)}
+    untouched = {subject(each.change) for each in report.outcomes if isinstance(each, Skipped)}
     assert {"node-3", "node-4"} <= untouched
 
 

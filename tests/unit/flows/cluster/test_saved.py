@@ -77,7 +77,7 @@ def test_a_plan_that_was_carried_out_is_refused_the_second_time(golden: Golden) 
     golden(caught.value)
 
 
-def test_a_changed_wish_refuses_the_plan(golden: Golden) -> None:
+def test_a_changed_spec_refuses_the_plan(golden: Golden) -> None:
     site = FakeVCenter(quad_8u3())
     saved = saved_from(cluster(2), site)
     error = refusal(cluster((node("node-1", cpus=8), node("node-2"))), site, saved)
@@ -110,19 +110,16 @@ def test_an_edited_plan_asks_for_nothing_of_its_own(golden: Golden) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    "text",
     [
-        ("", "it is not JSON"),
-        ("[]", "it is not a plan that `vsml plan --save` wrote"),
-        ('{"schema": "vsml/1"}', "it is not a plan that `vsml plan --save` wrote"),
-        ('{"schema": "vsml.plan/9"}', "its schema is vsml.plan/9, this vsml reads vsml.plan/4"),
-        (
-            '{"schema": "vsml.plan/4", "cluster": "train"}',
-            "the keys 'spec', 'site', 'stages', 'guests', 'placements', 'notes' are missing",
-        ),
+        "",
+        "[]",
+        '{"schema": "vsml/1"}',
+        '{"schema": "vsml.plan/9"}',
+        '{"schema": "vsml.plan/4", "cluster": "train"}',
     ],
 )
-def test_a_file_that_is_no_plan_is_refused_in_words(text: str, why: str, golden: Golden) -> None:
+def test_a_file_that_is_no_plan_is_refused_in_words(text: str, golden: Golden) -> None:
     with pytest.raises(ConfigError) as caught:
         load(text, "night.plan")
     assert caught.value.code == "plan.unreadable"

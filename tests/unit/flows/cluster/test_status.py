@@ -1,4 +1,4 @@
-"""What `status` tells of a cluster, whatever state it is in."""
+"""What `status` shows of a cluster, whatever state it is in."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_half_made_node_is_told_as_such(golden: Golden) -> None:
     golden(found.drift)
 
 
-def test_nodes_without_a_seat_never_hide_those_that_stand() -> None:
+def test_nodes_without_a_placement_never_hide_existing_ones() -> None:
     site = FakeVCenter(seed_7u2())
     provision(seed_cluster(2), site)
     found = seen(seed_cluster(3), site)
@@ -148,7 +148,7 @@ def test_somebody_elses_vm_is_not_taken_for_a_node() -> None:
     assert found.placement_error.code == "vm.unmanaged"
 
 
-def test_the_locality_told_is_the_one_that_is_not_the_one_wished_for() -> None:
+def test_the_locality_shown_is_the_actual_one_not_the_planned_one() -> None:
     site = FakeVCenter(seed_7u2(), gpus_from_far=True)
     provision(seed_cluster(1), site)
     found = seen(seed_cluster(1), site)

@@ -17,8 +17,8 @@ from vsphere_ml.core.errors import ConfigError, VsmlError
 from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.flows.guests import boot
 from vsphere_ml.flows.guests import guests as of_guests
-from vsphere_ml.flows.guests.command import Answered, GuestCommand, KnownPlaces, run
-from vsphere_ml.flows.guests.configure import Configured, GuestPlan, choose_steps, configure
+from vsphere_ml.flows.guests.command import CommandResult, GuestCommand, KnownPlaces, run
+from vsphere_ml.flows.guests.configure import ConfigureResult, GuestPlan, choose_steps, configure
 from vsphere_ml.flows.guests.guests import GuestPhase, StepInputs
 from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.guest.converge import StepState
@@ -57,7 +57,7 @@ class Site:
         vms = (replace(vm, **knobs) if vm.name == name else vm for vm in self.vcenter.inventory.vms)  # type: ignore[arg-type]
         self.vcenter.inventory = replace(self.vcenter.inventory, vms=tuple(vms))
 
-    def configure(self, *books: Playbook, only: tuple[str, ...] = (), dry_run: bool = False) -> Configured:
+    def configure(self, *books: Playbook, only: tuple[str, ...] = (), dry_run: bool = False) -> ConfigureResult:
         return configure(
             RunContext(SPEC, self.vcenter, Told(), self.vcenter.clock),
             GuestPhase(
@@ -72,7 +72,7 @@ class Site:
             dry_run=dry_run,
         )
 
-    def run(self, command: str, *, as_root: bool = False) -> Answered:
+    def run(self, command: str, *, as_root: bool = False) -> CommandResult:
         return run(
             SPEC,
             GuestCommand(text=command, as_root=as_root),
@@ -102,7 +102,7 @@ def site() -> Site:
     return made
 
 
-def errors(report: Configured) -> dict[str, str]:
+def errors(report: ConfigureResult) -> dict[str, str]:
     return {guest.node: guest.error.code for guest in report.guests if guest.error}
 
 

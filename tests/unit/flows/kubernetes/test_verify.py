@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from vsphere_ml.core.ports.kubernetes import ApiObject, ObjectRef
-    from vsphere_ml.flows.guests.verify import Verified
+    from vsphere_ml.flows.guests.verify import Verification
     from vsphere_ml.guest.events import GuestEvent
 
 ANSWERS = {
@@ -95,7 +95,7 @@ SITE = replace(
 )
 
 
-def verify(api: KubernetesInMemory, **more: Any) -> Verified:
+def verify(api: KubernetesInMemory, **more: Any) -> Verification:
     vcenter = FakeVCenter(SITE)
     events: list[GuestEvent] = more.pop("events", [])
     values = SiteValues(name="train", namespace="ml", image="registry.example.com/train:1", rdma_network="roce")
@@ -104,7 +104,7 @@ def verify(api: KubernetesInMemory, **more: Any) -> Verified:
     return verify_in_pods(PodVerification(run=run, api=api, values=values, notify=events.append, **more))
 
 
-def wrong(seen: Verified) -> list[tuple[str, str]]:
+def wrong(seen: Verification) -> list[tuple[str, str]]:
     return [(each.target, each.fact) for each in seen.evidence if each.severity is not Severity.OK]
 
 

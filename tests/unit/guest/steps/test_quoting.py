@@ -23,7 +23,7 @@ from tests.unit.guest.recorder import Recorder
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.guest import GuestFacts, Peer, Step
 from vsphere_ml.guest.facts import verify, wanted
-from vsphere_ml.guest.playbooks.fields import FileSource, Wrong
+from vsphere_ml.guest.playbooks.fields import FieldError, FileSource
 from vsphere_ml.guest.playbooks.registry import KINDS
 from vsphere_ml.guest.steps.gpu.dcgm import DcgmExporter
 from vsphere_ml.guest.steps.gpu.driver import NvidiaDriver
@@ -117,9 +117,9 @@ def hostile_facts(text: str) -> GuestFacts:
     return replace(NODE_1, name=text, cluster=text, peers=(peer,), roce_mac=text, values=values)
 
 
-def hostile_wish(text: str) -> wanted.Wanted:
-    """Return a wish with the names that a playbook lets through at their worst."""
-    with suppress(Wrong):
+def hostile_guest(text: str) -> wanted.ExpectedSteps:
+    """Return a guest with the names that a playbook lets through at their worst."""
+    with suppress(FieldError):
         return replace(wanted.wanted_by_playbooks(()), mesh=SshMesh(user=text), container=ContainerSshd(image="x"))
     return replace(wanted.wanted_by_playbooks(()), container=ContainerSshd(image="x"))
 
@@ -162,7 +162,7 @@ def test_the_canary_sings() -> None:
 def test_no_value_of_a_field_is_run(kind: str, text: str) -> None:
     try:
         step = MADE[kind](text)
-    except Wrong:
+    except FieldError:
         return  # refused when the playbook is read, which is as good
     harmless(everything(step, NODE_1))
 
@@ -187,7 +187,7 @@ def test_a_proxy_that_could_be_a_command_is_refused(text: str) -> None:
 @given(text=HOSTILE)
 def test_no_name_is_run_by_verify(text: str) -> None:
     shell = Recorder(name=text)
-    harmless([each.command for each in verify.verify(shell, hostile_facts(text), hostile_wish(text))])
+    harmless([each.command for each in verify.verify(shell, hostile_facts(text), hostile_guest(text))])
 
 
 @counted

@@ -18,8 +18,8 @@ ESCAPE = (
 )
 
 
-def refused(text: str) -> sandbox.Unsuitable:
-    with pytest.raises(sandbox.Unsuitable) as raised:
+def refused(text: str) -> sandbox.UnsuitableTemplate:
+    with pytest.raises(sandbox.UnsuitableTemplate) as raised:
         sandbox.render_template(text, VALUES)
     return raised.value
 
@@ -93,7 +93,7 @@ def test_a_part_of_what_has_none_is_refused_with_its_line_and_without_a_warning(
     ],
 )
 def test_what_templates_do_not_need_is_refused_before_they_are_rendered(text: str) -> None:
-    with pytest.raises(sandbox.Unsuitable) as raised:
+    with pytest.raises(sandbox.UnsuitableTemplate) as raised:
         sandbox.parse_template(f"\n{text}")
     assert raised.value.line == 2
 

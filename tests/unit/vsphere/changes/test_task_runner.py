@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.plan.changes import PowerOn
-from vsphere_ml.vsphere.changes.task_runner import TaskRunner, Working
+from vsphere_ml.vsphere.changes.task_runner import StepProgress, TaskRunner
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -20,14 +20,14 @@ def explain(fault: BaseException, _change: object) -> VSphereError:
     return VSphereError(str(fault), code="vsphere.fault")
 
 
-def started(steps: Generator[Working, Any, None]) -> tuple[TaskRunner, Any]:
+def started(steps: Generator[StepProgress, Any, None]) -> tuple[TaskRunner, Any]:
     nothing: Any = None  # such steps ask vCenter for nothing
     runner = TaskRunner(nothing, explain)
     return runner, runner.start(CHANGE, steps)
 
 
 def test_each_part_that_is_done_is_told_until_the_last() -> None:
-    runner, task = started(Working(percent) for percent in (None, 40, 40, 80))
+    runner, task = started(StepProgress(percent) for percent in (None, 40, 40, 80))
     told: list[Update] = []
     while not told or not told[-1].done:
         told += runner.wait([task], 5)
@@ -41,10 +41,10 @@ def test_each_part_that_is_done_is_told_until_the_last() -> None:
 def test_what_is_under_way_when_the_runner_closes_is_given_up() -> None:
     ended = []
 
-    def steps() -> Generator[Working, Any, None]:
+    def steps() -> Generator[StepProgress, Any, None]:
         try:
             while True:
-                yield Working(1)
+                yield StepProgress(1)
         finally:
             ended.append("aborted")
 
@@ -55,8 +55,8 @@ def test_what_is_under_way_when_the_runner_closes_is_given_up() -> None:
 
 
 def test_a_part_that_fails_ends_the_change_with_its_reason() -> None:
-    def steps() -> Generator[Working, Any, None]:
-        yield Working(1)
+    def steps() -> Generator[StepProgress, Any, None]:
+        yield StepProgress(1)
         raise VSphereError("broken", code="ovf.upload")
 
     runner, task = started(steps())

@@ -17,7 +17,7 @@ _VARIABLES = ("trainable_variables", "trainable_weights")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TapeStep:
+class _TapeStep:
     """One training step of TensorFlow: gradients are taken of variables, and applied."""
 
     gradient: ast.Call
@@ -28,7 +28,7 @@ class TapeStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TorchSteps:
+class _TorchSteps:
     """A training step of PyTorch: gradients are made, and the optimizer applies them."""
 
     optimizer: ast.Call
@@ -36,7 +36,7 @@ class TorchSteps:
     step: ast.Call
 
 
-def tape_step(editor: ScriptEditor) -> TapeStep:
+def tape_step(editor: ScriptEditor) -> _TapeStep:
     """Return the script's one step; raises CannotRewrite when there is another number of them."""
     gradients = list(editor.script.calls(".gradient"))
     applies = list(editor.script.calls(".apply_gradients"))
@@ -54,7 +54,7 @@ def tape_step(editor: ScriptEditor) -> TapeStep:
     if sources is None or not isinstance(apply.func, ast.Attribute):
         raise CannotRewrite(gradient.lineno, "of what gradients are taken is not seen", code="port.loop")
     model, optimizer = _model(editor, sources), editor.source.text(apply.func.value)
-    return TapeStep(gradient=gradient, apply=apply, sources=sources, model=model, optimizer=optimizer)
+    return _TapeStep(gradient=gradient, apply=apply, sources=sources, model=model, optimizer=optimizer)
 
 
 def _model(editor: ScriptEditor, sources: ast.expr) -> str:
@@ -89,7 +89,7 @@ def _refuse_graph(editor: ScriptEditor, call: ast.Call) -> None:
         need(not is_graph, each, "the loop itself is inside a tf.function", code="port.loop")
 
 
-def torch_steps(editor: ScriptEditor) -> TorchSteps:
+def torch_steps(editor: ScriptEditor) -> _TorchSteps:
     """Return the script's one step; raises CannotRewrite when there is another number of optimizers or steps."""
     optimizers, backwards = list(places.optimizers(editor.script)), list(editor.script.calls(".backward"))
     if len(optimizers) != 1 or len(backwards) != 1:
@@ -99,7 +99,7 @@ def torch_steps(editor: ScriptEditor) -> TorchSteps:
     if len(steps) != 1:
         at = steps[1].lineno if steps else optimizers[0].lineno
         raise CannotRewrite(at, "the one place where the optimizer steps is not seen", code="port.loop")
-    return TorchSteps(optimizer=optimizers[0], backward=backwards[0], step=steps[0])
+    return _TorchSteps(optimizer=optimizers[0], backward=backwards[0], step=steps[0])
 
 
 def stepping_optimizer(step: ast.Call) -> ast.expr:

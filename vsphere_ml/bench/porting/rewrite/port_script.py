@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.porting.check import NEWEST_KERAS, Ported, check
+from vsphere_ml.bench.porting.check import NEWEST_KERAS, PortingCheck, check
 from vsphere_ml.bench.porting.places import wants_legacy_keras
 from vsphere_ml.bench.porting.rewrite import begin, callbacks, corrections, data_shards, gradients, rates, saves
 from vsphere_ml.bench.porting.rewrite.script_editor import ScriptEditor
@@ -37,7 +37,7 @@ class PortedScript:
     source: SourceText
     edits: tuple[TextEdit, ...]
     left: tuple[Diagnostic, ...]
-    checked: Ported
+    checked: PortingCheck
 
     @property
     def is_unchanged(self) -> bool:
@@ -97,7 +97,7 @@ def _make_editor(content: bytes, file: str, keras: int) -> ScriptEditor:
     return ScriptEditor(file, script, SourceText(content), 2 if wants_legacy_keras(script) else keras)
 
 
-def _rewrite_steps(editor: ScriptEditor, found: Ported) -> None:
+def _rewrite_steps(editor: ScriptEditor, found: PortingCheck) -> None:
     shape = training_shape(editor.script, editor.file)
     rewriters = _rewriters(editor, shape)
     for each in found.found:
@@ -134,7 +134,7 @@ def _try(editor: ScriptEditor, step: PortingStep, rewriter: Rewriter) -> None:
         editor.leave(step, error.line, error.message, code=error.code)
 
 
-def _find_unexplained(editor: ScriptEditor, checked: Ported) -> list[Diagnostic]:
+def _find_unexplained(editor: ScriptEditor, checked: PortingCheck) -> list[Diagnostic]:
     """Return what the check still finds in steps of which nothing was left."""
     explained = {step.number for step, _ in editor.left}
     bad = [each for each in checked.found if each.state not in _GOOD and each.step.number not in explained]

@@ -12,7 +12,7 @@ from vsphere_ml.cli.options import command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 if TYPE_CHECKING:
-    from vsphere_ml.bench.imports.reading import Given
+    from vsphere_ml.bench.imports.parsed import ImportOptions
 
 Logs = Annotated[list[Path], typer.Argument(metavar="LOG...", help="Output of one run each.")]
 Into = Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Results folder to write.")]
@@ -50,16 +50,16 @@ class _ImportOptions:
         str, typer.Option("--reduction", metavar="NAME", help="Which of several in one table, as sum.")
     ] = ""
 
-    def given(self) -> Given:
+    def given(self) -> ImportOptions:
         """Return it as the readers take it."""
-        from vsphere_ml.bench.imports.reading import Given
+        from vsphere_ml.bench.imports.parsed import ImportOptions
         from vsphere_ml.bench.model.record import Link
         from vsphere_ml.bench.predict.arguments import check_finite
         from vsphere_ml.bench.predict.arguments import collective as known_collective
 
         check_finite(self.link_gbit)
         rate = None if self.link_gbit is None else self.link_gbit * 1e9
-        return Given(
+        return ImportOptions(
             cluster=self.cluster,
             nodes=self.nodes,
             ranks=self.ranks,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-    from vsphere_ml.bench.porting.check import Ported
+    from vsphere_ml.bench.porting.check import PortingCheck
     from vsphere_ml.bench.porting.steps import FoundStep
 
 TITLES = ("STEP", "", "STATE", "LINE", "WHAT WAS SEEN")
@@ -27,12 +27,12 @@ STYLES = {
 }
 
 
-def text(ported: Ported) -> Group:
+def text(ported: PortingCheck) -> Group:
     """Return a line a step, then a line of code for each that is missing."""
     return Group(*_parts(ported))
 
 
-def _parts(ported: Ported) -> Iterator[RenderableType]:
+def _parts(ported: PortingCheck) -> Iterator[RenderableType]:
     yield table(TITLES, (_row(each) for each in ported.found))
     missing = [each.step for each in ported.found if each.state is PortingState.MISSING]
     if missing:

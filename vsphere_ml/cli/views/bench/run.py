@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from vsphere_ml.bench.model.record import Run
-    from vsphere_ml.flows.bench.series import Benchmarked
+    from vsphere_ml.flows.bench.series import BenchResult
 
 
-def answer(done: Benchmarked) -> Answer:
+def answer(done: BenchResult) -> Answer:
     """Return the command's answer; its status is the first error's."""
     return Answer(
         text=text(done),
@@ -38,12 +38,12 @@ def answer(done: Benchmarked) -> Answer:
     )
 
 
-def text(done: Benchmarked) -> Group:
+def text(done: BenchResult) -> Group:
     """Return what was proven of each launch, the figures, and what to change first."""
     return Group(*_parts(done))
 
 
-def _parts(done: Benchmarked) -> Iterator[RenderableType]:
+def _parts(done: BenchResult) -> Iterator[RenderableType]:
     asked = [*(run.configuration for run in done.runs), *(each.configuration for each in done.not_started)]
     titles = Titles.of(asked)
     yield table(("LAUNCH", "PROVEN"), ((titles(run.configuration), summarize_proofs(run)) for run in done.runs))

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from vsphere_ml.config.vhpc.translate import Translated
+    from vsphere_ml.config.vhpc.translate import Translation
 
 
-def text(made: Translated, file: str) -> Text:
+def text(made: Translation, file: str) -> Text:
     """Return what was written."""
     return line(f"wrote {file}: {count(made.nodes, 'node')}")
 
 
-def report_lines(made: Translated, source: str, problems: Sequence[Diagnostic]) -> Iterator[str]:
+def report_lines(made: Translation, source: str, problems: Sequence[Diagnostic]) -> Iterator[str]:
     """Yield a line for each thing that was not carried over, is to be filled in, or is refused by `vsml check`."""
     for note in made.notes:
         place = f"{source}:{note.line}" if note.line else source
@@ -31,6 +31,6 @@ def report_lines(made: Translated, source: str, problems: Sequence[Diagnostic]) 
     yield from (f"vsml check: {problem}" for problem in problems)
 
 
-def data(made: Translated, file: str, problems: Sequence[Diagnostic]) -> dict[str, object]:
+def data(made: Translation, file: str, problems: Sequence[Diagnostic]) -> dict[str, object]:
     """Return the same as plain values."""
     return {"file": file, "nodes": made.nodes, "diagnostics": encode([*made.notes, *problems])}

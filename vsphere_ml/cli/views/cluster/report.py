@@ -18,7 +18,7 @@ from vsphere_ml.cli.views.site import ready
 from vsphere_ml.core.codec import encode
 from vsphere_ml.core.order import count
 from vsphere_ml.core.plan.describe import is_off
-from vsphere_ml.core.plan.outcome import Done, Undone, Untried
+from vsphere_ml.core.plan.outcome import Done, Failed, Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,9 +126,9 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     match outcome:
         case Done():
             return {"state": "done", "change": plans.change(outcome.change), "seconds": round(outcome.seconds, 3)}
-        case Undone():
+        case Failed():
             return {"state": "failed", "change": plans.change(outcome.change), "error": as_data(outcome.error)}
-        case Untried():
+        case Skipped():
             return {"state": "skipped", "change": plans.change(outcome.change), "because": outcome.because}
         case _:
             assert_never(outcome)

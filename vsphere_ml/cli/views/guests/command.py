@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from vsphere_ml.flows.guests.command import Answered
+    from vsphere_ml.flows.guests.command import CommandResult
 
 
-def text(said: Answered) -> Group:
+def text(said: CommandResult) -> Group:
     """Return each answer under the nodes that gave it."""
     return Group(*_parts(said))
 
 
-def data(said: Answered) -> dict[str, Any]:
+def data(said: CommandResult) -> dict[str, Any]:
     """Return the answers' fields."""
     return {
         "cluster": said.cluster,
@@ -40,7 +40,7 @@ def data(said: Answered) -> dict[str, Any]:
     }
 
 
-def _parts(said: Answered) -> Iterator[Text]:
+def _parts(said: CommandResult) -> Iterator[Text]:
     for group in said.groups:
         status = "" if group.answer.ok else f", exit status {group.answer.status}"
         yield line((", ".join(group.nodes), "bold"), f" ({count(len(group.nodes), 'node')}{status})")

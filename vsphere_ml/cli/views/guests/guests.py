@@ -1,4 +1,4 @@
-"""Guests and their playbooks: what they lack, what happens, what became of it."""
+"""Guests and their playbooks: what is missing, what happens, what became of it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from vsphere_ml.flows.guests.configure import Configured, GuestPlan, GuestResult
+    from vsphere_ml.flows.guests.configure import ConfigureResult, GuestPlan, GuestResult
 
 
-def answer(report: Configured, *, dry_run: bool) -> Answer:
+def answer(report: ConfigureResult, *, dry_run: bool) -> Answer:
     """Return a run's answer; the plan alone for a dry run."""
     error = report.error
     return Answer(
@@ -32,11 +32,11 @@ def answer(report: Configured, *, dry_run: bool) -> Answer:
 
 
 def plan(guest_plan: GuestPlan) -> Group:
-    """Return the playbooks, and what the guests lack of them, equal guests together."""
+    """Return the playbooks, and what of them is missing in the guests, equal guests together."""
     return Group(*_plan(guest_plan))
 
 
-def text(report: Configured) -> Text:
+def text(report: ConfigureResult) -> Text:
     """Return in one line how a run ended."""
     from vsphere_ml.guest.converge import StepState
 
@@ -51,7 +51,7 @@ def text(report: Configured) -> Text:
     return line(("done: ", "bold green"), f"{message}; {count(changed, 'step')} changed")
 
 
-def data(report: Configured) -> dict[str, Any]:
+def data(report: ConfigureResult) -> dict[str, Any]:
     """Return the run's fields."""
     return {
         "cluster": report.plan.cluster,
@@ -65,7 +65,7 @@ def data(report: Configured) -> dict[str, Any]:
 
 
 def pending_fields(plan: GuestPlan) -> dict[str, Any]:
-    """Return the fields of what guests lack."""
+    """Return the fields of what is missing in guests."""
     return {
         "playbooks": _playbooks(plan),
         "unmanaged": list(plan.unmanaged),
@@ -75,7 +75,7 @@ def pending_fields(plan: GuestPlan) -> dict[str, Any]:
 
 
 def by_step(plan: GuestPlan) -> Iterator[tuple[list[str], str]]:
-    """Yield each step that guests lack, in words, after the guests that lack it."""
+    """Yield each pending step in words, after the guests where it is pending."""
     found: dict[str, list[tuple[str, str]]] = {}
     for guest in plan.guests:
         for each in guest.convergences:
@@ -129,5 +129,5 @@ def _pending_lines(guest: GuestResult) -> Iterator[tuple[str, str]]:
         yield from (("~", f"{each.playbook}: {outcome.step}: {outcome.drift}") for outcome in each.pending)
 
 
-def _outcomes(report: Configured) -> Iterator[Any]:
+def _outcomes(report: ConfigureResult) -> Iterator[Any]:
     return (outcome for guest in report.guests for each in guest.convergences for outcome in each.outcomes)

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-    from vsphere_ml.flows.guests.verify import Verified
+    from vsphere_ml.flows.guests.verify import Verification
     from vsphere_ml.guest.facts.verify import Evidence
 
 _FEW = 2  # nodes whose facts are listed one by one
 STYLES = {"ok": "green", "warning": "yellow", "error": "red", "unknown": "yellow"}
 
 
-def text(seen: Verified, *, commands: bool = False) -> Group:
+def text(seen: Verification, *, commands: bool = False) -> Group:
     """Return one line a fact and node; with `commands` also what to type to see it again."""
     return Group(*_parts(seen, commands=commands))
 
 
-def data(seen: Verified) -> dict[str, Any]:
+def data(seen: Verification) -> dict[str, Any]:
     """Return the facts' fields."""
     return {
         "cluster": seen.cluster,
@@ -39,7 +39,7 @@ def data(seen: Verified) -> dict[str, Any]:
     }
 
 
-def _parts(seen: Verified, *, commands: bool) -> Iterator[RenderableType]:
+def _parts(seen: Verification, *, commands: bool) -> Iterator[RenderableType]:
     titles = ("NODE", "FACT", "STATE", "EVIDENCE", *(("COMMAND",) if commands else ()))
     if seen.evidence:
         yield table(titles, (_row(*each, commands=commands) for each in _fold(seen.evidence, every=commands)))
@@ -48,7 +48,7 @@ def _parts(seen: Verified, *, commands: bool) -> Iterator[RenderableType]:
         yield line((f"{seen.cluster} is verified{lab}", "green"), _count_other_facts(seen))
 
 
-def _count_other_facts(seen: Verified) -> str:
+def _count_other_facts(seen: Verification) -> str:
     warned, unknown = (sum(each.severity == state for each in seen.evidence) for state in ("warning", "unknown"))
     warnings = f"; {warned} warning{'' if warned == 1 else 's'}" if warned else ""
     return warnings + (f"; {unknown} fact{'' if unknown == 1 else 's'} unknown" if unknown else "")

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from vsphere_ml.lab.cache import Cached
+    from vsphere_ml.lab.cache import CacheEntry
 
 MB = 1_000_000
 
 
-def text(removed: Sequence[Cached], cacheds: Sequence[Cached]) -> RenderableType:
+def text(removed: Sequence[CacheEntry], cacheds: Sequence[CacheEntry]) -> RenderableType:
     """Return one row for each thing, and the sum of what was removed."""
     rows = [(each.name, each.what, megabytes(each.size), "removed") for each in removed]
     rows += [(each.name, each.what, megabytes(each.size), f"kept: used by {each.user}") for each in cacheds]
@@ -27,7 +27,7 @@ def text(removed: Sequence[Cached], cacheds: Sequence[Cached]) -> RenderableType
     return Group(table(("NAME", "WHAT IT IS", "SIZE", ""), rows), line(total)) if rows else line("nothing is cached")
 
 
-def data(removed: Sequence[Cached], cacheds: Sequence[Cached]) -> dict[str, Any]:
+def data(removed: Sequence[CacheEntry], cacheds: Sequence[CacheEntry]) -> dict[str, Any]:
     """Return the same as data; sizes are bytes on disk."""
     return {
         "removed": [_fields(each) for each in removed],
@@ -41,5 +41,5 @@ def megabytes(size: int) -> str:
     return f"{size / MB:,.0f} MB" if size >= MB else f"{size / MB:.1f} MB"
 
 
-def _fields(each: Cached) -> dict[str, Any]:
+def _fields(each: CacheEntry) -> dict[str, Any]:
     return {"name": each.name, "what": each.what, "bytes": each.size}

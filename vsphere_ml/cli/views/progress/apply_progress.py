@@ -19,17 +19,15 @@ from vsphere_ml.cli.views.progress.live import STYLES, MovingTable, moves, show_
 from vsphere_ml.core.order import count
 from vsphere_ml.core.plan.changes import subject
 from vsphere_ml.core.plan.describe import object_name
+from vsphere_ml.core.plan.outcome import Done, Failed, Skipped
 from vsphere_ml.core.ports.events import (
     Acting,
     Dequeued,
-    Failed,
     Fetching,
-    Finished,
     InventoryRead,
     Progressed,
     Queued,
     ReadingInventory,
-    Skipped,
     Started,
 )
 from vsphere_ml.core.units import Bytes
@@ -61,15 +59,15 @@ def show_apply_progress(console: Console, *, verbose: bool = False) -> AbstractC
 
 
 @dataclass(frozen=True, slots=True)
-class Both:
-    """Who is told of the site, and who of the guests. At most one table moves."""
+class BothListeners:
+    """The listeners for the site and for the guests. At most one table moves."""
 
     site: Listener
     guests: GuestListener
     leave: Callable[[], None] = lambda: None
 
     def before(self, speak: Callable[[T], R]) -> Callable[[T], R]:
-        """Return what asks or tells a person once nothing moves any more."""
+        """Return what asks or shows a person something once nothing moves any more."""
 
         def spoken(plan: T) -> R:
             self.leave()
@@ -79,10 +77,10 @@ class Both:
 
 
 @contextmanager
-def following_both(console: Console, *, verbose: bool = False) -> Iterator[Both]:
-    """Yield listeners for the site and for the guests that show what they are told on this console."""
+def following_both(console: Console, *, verbose: bool = False) -> Iterator[BothListeners]:
+    """Yield listeners for the site and for the guests that show events on this console."""
     if not moves(console):
-        yield Both(ChangeLines(console, verbose=verbose), guest_progress.GuestLines(console))
+        yield BothListeners(ChangeLines(console, verbose=verbose), guest_progress.GuestLines(console))
         return
     site, guests = ChangeBoard(console), guest_progress.GuestBoard(console)
 
@@ -96,7 +94,7 @@ def following_both(console: Console, *, verbose: bool = False) -> Iterator[Both]
         guests(event)
 
     try:
-        yield Both(of_site, of_guests, guests.leave)
+        yield BothListeners(of_site, of_guests, guests.leave)
     finally:
         site.stop()
         guests.leave(over=True)
@@ -149,7 +147,7 @@ def _became(event: OfChange) -> str:
             return "running in vCenter"
         case Progressed():
             return f"{event.percent} %"
-        case Finished():
+        case Done():
             return f"done in {event.seconds:.1f} s"
         case Failed():
             return f"failed: {event.error.message}"
@@ -210,7 +208,7 @@ class ChangeBoard(MovingTable[_ChangeRow]):
                 row.state, row.since = "running", self._clock()
             case Progressed():
                 row.percent = event.percent
-            case Finished():
+            case Done():
                 row.left -= 1
                 row.percent = 100
                 row.state = "waiting" if row.left > 0 else "done"

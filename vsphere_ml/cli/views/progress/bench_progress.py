@@ -44,7 +44,7 @@ SPOKEN_S = 10.0  # between two plain lines of one launch
 
 def show_bench_progress(console: Console) -> AbstractContextManager[BenchListener]:
     """Return a context whose listener shows events on this console."""
-    return show_progress(console, LaunchLines, Moving)
+    return show_progress(console, LaunchLines, LaunchView)
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class LaunchProgress:
         if not self.last_s:
             return count(self.sizes, "message size") if self.sizes else "starting"
         rate = len(self.last_s) / sum(self.last_s)
-        if self.asked.batch is None:  # a program of the user's, which tells times alone
+        if self.asked.batch is None:  # a program of the user's, which prints times alone
             return f"step {self.steps}, {rate:.1f} steps/s lately"
         return f"step {self.steps}, {rate * self.asked.batch * self.asked.ranks:.1f} images/s lately"
 
@@ -107,7 +107,7 @@ class LaunchLines:
         show(self.console, line((time.strftime("%H:%M:%S"), "dim"), "  ", text))
 
 
-class Moving(MovingView):
+class LaunchView(MovingView):
     """A line that moves while a launch runs, with a plot of its last steps."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:

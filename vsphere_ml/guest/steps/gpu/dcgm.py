@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.catalog.exporters import EXPORTERS, ScrapeJob
 from vsphere_ml.core.model.guest import Step, StepNeed
-from vsphere_ml.guest.playbooks.fields import FileSource, Wrong
+from vsphere_ml.guest.playbooks.fields import FieldError, FileSource
 from vsphere_ml.guest.steps.system.packages import AptRepository, missing_packages, packages_question
 from vsphere_ml.guest.steps.system.services import Service
 from vsphere_ml.guest.steps.system.shell import install
@@ -41,7 +41,7 @@ class DcgmExporter(Step):
 
     def __post_init__(self) -> None:
         if self.wait_s < 0:
-            raise Wrong("wait_s", "must not be negative")
+            raise FieldError("wait_s", "must not be negative")
         if self.url:
             _ = self._repository  # which refuses what cannot be meant
 

@@ -1,6 +1,6 @@
 """NVIDIA's guest driver for vGPU. It is not public, so there is no default for where it comes from.
 
-Which drivers run under which vGPU manager is told by section 1.2 of NVIDIA's release notes of vGPU software: those of
+Which drivers run under which vGPU manager is in section 1.2 of NVIDIA's release notes of vGPU software: those of
 the manager's branch, those of the branch before it (15.0 and 19.0), and under a manager of a long-term branch those of
 the long-term branch before it (19.0 for vSphere; taken to hold of 13 and 16 alike). A newer driver does not run.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.core.units import parse_integer
-from vsphere_ml.guest.playbooks.fields import SHA256, FileSource, Wrong, check_checksum, check_pattern
+from vsphere_ml.guest.playbooks.fields import SHA256, FieldError, FileSource, check_checksum, check_pattern
 from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.kernel import module_question
@@ -45,21 +45,21 @@ class NvidiaDriver(Step):
     KIND: ClassVar[str] = "nvidia_driver"
 
     source: FileSource
-    version: str = ""  # taken from the file's name when that tells it
+    version: str = ""  # taken from the file's name when that has it
     sha256: str = ""
     kernel_modules: str = ""  # open or proprietary, of a .run file; empty: as the installer chooses
     any_branch: bool = False
 
     def __post_init__(self) -> None:
         if not self.source.endswith((".run", ".deb")):
-            raise Wrong("source", "expected a .run or .deb file")
+            raise FieldError("source", "expected a .run or .deb file")
         check_pattern("sha256", self.sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
         check_checksum("sha256", self.source, self.sha256)
         check_pattern("kernel_modules", self.kernel_modules, _MODULES, "`open` or `proprietary`")
         if self.kernel_modules and self._package:
-            raise Wrong("kernel_modules", "is for a .run file; a .deb has modules of one kind")
+            raise FieldError("kernel_modules", "is for a .run file; a .deb has modules of one kind")
         if not _VERSION.fullmatch(self.wanted):
-            raise Wrong("version", "cannot be read from the file's name; write it, such as 525.105.17")
+            raise FieldError("version", "cannot be read from the file's name; write it, such as 525.105.17")
 
     @property
     def wanted(self) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
-from vsphere_ml.guest.playbooks.fields import Wrong
+from vsphere_ml.guest.playbooks.fields import FieldError
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import secret
 from vsphere_ml.guest.templates import render
@@ -38,18 +38,18 @@ class VgpuLicence(Step):
 
     def __post_init__(self) -> None:
         if not 0 < self.port <= _PORTS:
-            raise Wrong("port", "expected 1 to 65535")
+            raise FieldError("port", "expected 1 to 65535")
         if not -1 <= self.feature_type <= _FEATURES:
-            raise Wrong("feature_type", "expected 0 to 4, or -1 to leave it out")
+            raise FieldError("feature_type", "expected 0 to 4, or -1 to leave it out")
         if any(letter.isspace() for letter in self.server):
-            raise Wrong("server", "expected a host name or an address")
+            raise FieldError("server", "expected a host name or an address")
 
     @property
     def title(self) -> str:
         return "vGPU licence"
 
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
-        if not facts.profile:  # GPUs that are handed through whole want none, and their driver tells of none
+        if not facts.profile:  # GPUs that are handed through whole want none, and their driver shows none
             return {}
         asked = {name: content.probe for name, content in self._files(facts).items()}
         return asked | {"service": "systemctl is-enabled nvidia-gridd", "state": STATE}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.core.nodes.container import NAME, SHARED, SHARES
-from vsphere_ml.guest.playbooks.fields import Wrong, check_pattern
+from vsphere_ml.guest.playbooks.fields import FieldError, check_pattern
 from vsphere_ml.guest.steps.mpi.images import IMAGE
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.files import check_absolute
@@ -51,13 +51,13 @@ class ContainerSshd(Step):
         check_pattern("image", self.image, IMAGE, "a container image")
         check_pattern("shared_memory", self.shared_memory, _SIZE, "a size such as 1g")
         if not 0 <= self.port <= _PORTS:
-            raise Wrong("port", "expected 1 to 65535, or 0 for none")
+            raise FieldError("port", "expected 1 to 65535, or 0 for none")
         check_absolute("topology", self.topology)
         for device in self.devices:
             check_absolute("devices", device)
         for volume in self.volumes:
             if not volume.startswith("/") or ":/" not in volume:
-                raise Wrong("volumes", f"`{volume}` is not of the form /in/the/guest:/in/the/container")
+                raise FieldError("volumes", f"`{volume}` is not of the form /in/the/guest:/in/the/container")
 
     @property
     def title(self) -> str:

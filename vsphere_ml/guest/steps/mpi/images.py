@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
-from vsphere_ml.guest.playbooks.fields import SHA256, FileSource, Wrong, check_checksum, check_pattern
+from vsphere_ml.guest.playbooks.fields import SHA256, FieldError, FileSource, check_checksum, check_pattern
 from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import q, secret
@@ -37,7 +37,7 @@ class RegistryLogin(Step):
         check_pattern("registry", self.registry, _REGISTRY, "a registry such as nvcr.io")
         check_pattern("secret", self.secret, _NAME, "the name of a secret")
         if not self.user or self.user.startswith("-"):
-            raise Wrong("user", "expected a user name")
+            raise FieldError("user", "expected a user name")
 
     @property
     def title(self) -> str:

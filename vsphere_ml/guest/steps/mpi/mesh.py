@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
-from vsphere_ml.guest.playbooks.fields import Wrong, check_pattern
+from vsphere_ml.guest.playbooks.fields import FieldError, check_pattern
 from vsphere_ml.guest.steps.system.content import Content, block, block_probe
 from vsphere_ml.guest.steps.system.files import read_existing
 from vsphere_ml.guest.steps.system.shell import given_value, q, secret
@@ -39,9 +39,9 @@ class SshMesh(Step):
     def __post_init__(self) -> None:
         check_pattern("user", self.user, _USER, "a user name")
         if not 0 < self.port <= _PORTS:
-            raise Wrong("port", "expected 1 to 65535")
+            raise FieldError("port", "expected 1 to 65535")
         if not 0 <= self.container_port <= _PORTS:
-            raise Wrong("container_port", "expected 1 to 65535, or 0 for none")
+            raise FieldError("container_port", "expected 1 to 65535, or 0 for none")
 
     @property
     def title(self) -> str:

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
-from vsphere_ml.guest.playbooks.fields import SHA256, FileSource, Wrong, check_address, check_checksum, check_pattern
+from vsphere_ml.guest.playbooks.fields import (
+    SHA256,
+    FieldError,
+    FileSource,
+    check_address,
+    check_checksum,
+    check_pattern,
+)
 from vsphere_ml.guest.steps.system.artifact import CACHE, fetch_artifact
 from vsphere_ml.guest.steps.system.files import check_absolute
 from vsphere_ml.guest.steps.system.shell import q, with_proxy, words
@@ -42,22 +49,22 @@ class PythonRuntime(Step):
         )
         check_checksum("wheelhouse_sha256", self.wheelhouse, self.wheelhouse_sha256)
         if self.index and not self.index.startswith("https://"):
-            raise Wrong("index", "is not https, and pip takes no other; give a `wheelhouse` where there is none")
+            raise FieldError("index", "is not https, and pip takes no other; give a `wheelhouse` where there is none")
         for package in self.packages:
             check_pattern("packages", package, _REQUIREMENT, "a package with its version, such as horovod==0.28.1")
         if not self.packages:
-            raise Wrong("packages", "is empty")
+            raise FieldError("packages", "is empty")
         if self.wheelhouse and self.index:
-            raise Wrong("index", "contradicts `wheelhouse`; leave one of them out")
+            raise FieldError("index", "contradicts `wheelhouse`; leave one of them out")
         if self.wheelhouse and not self.wheelhouse.endswith((".tar", ".tar.gz", ".tgz")):
-            raise Wrong("wheelhouse", "expected a .tar or .tar.gz file of wheels")
+            raise FieldError("wheelhouse", "expected a .tar or .tar.gz file of wheels")
 
     @property
     def title(self) -> str:
         return f"Python runtime {self.path}"
 
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
-        # The names of the folders tell what pip would take a second to say.
+        # The names of the folders say what pip would take a second for.
         listed = f"ls -1 {q(self.path)}/lib/python3*/site-packages"
         return {"python": f"{q(self.path + '/bin/python')} -c ''", "packages": f"{listed} | grep '[.]dist-info$'"}
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.core.tools.roce import MTUS
-from vsphere_ml.guest.playbooks.fields import Wrong
+from vsphere_ml.guest.playbooks.fields import FieldError
 from vsphere_ml.guest.steps.network import rdma
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.templates import render
@@ -31,9 +31,9 @@ class NetplanRoce(Step):
 
     def __post_init__(self) -> None:
         if self.mtu not in MTUS:
-            raise Wrong("mtu", f"expected {MTUS[0]} to {MTUS[-1]}")
+            raise FieldError("mtu", f"expected {MTUS[0]} to {MTUS[-1]}")
         if not 1 <= self.prefix <= 32:  # noqa: PLR2004
-            raise Wrong("prefix", "expected 1 to 32")
+            raise FieldError("prefix", "expected 1 to 32")
 
     @property
     def title(self) -> str:
@@ -61,7 +61,7 @@ class NetplanRoce(Step):
         for nic in filter(_has_own_file, rdma.each(facts)):
             self._content(nic).put(shell)
         shell.run("netplan generate && netplan apply")
-        # DHCP and the link need a moment; what is still lacking then is told by the second look.
+        # DHCP and the link need a moment; what is still missing then is reported by the second look.
         for nic in rdma.each(facts):
             ready = f'ip -4 -o addr show dev "$({rdma.interface(nic)})" | grep -q inet'
             shell.run(f"i=0; until {ready}; do i=$((i + 1)); test $i -le 30 || break; sleep 1; done")
@@ -109,7 +109,7 @@ class RoceQos(Step):
 
     def __post_init__(self) -> None:
         if not 0 <= self.priority < _PRIORITIES:
-            raise Wrong("priority", "expected 0 to 7")
+            raise FieldError("priority", "expected 0 to 7")
 
     @property
     def title(self) -> str:
@@ -187,7 +187,7 @@ def _is_physical_function(facts: GuestFacts) -> bool:
 
 
 def _has_own_file(facts: GuestFacts) -> bool:
-    """Return whether netplan can tell a NIC from others; without a MAC the first one's file is for all by driver."""
+    """Return whether netplan can match one NIC; without a MAC the first one's file is for all by driver."""
     return facts.roce_number == 1 or bool(facts.roce_mac)
 
 
@@ -214,7 +214,7 @@ def _first_drift(
     seen: Mapping[str, CommandAnswer],
     judge: Callable[[Mapping[str, CommandAnswer], GuestFacts], str | None],
 ) -> str | None:
-    """Return what the first fast NIC lacks that lacks something."""
+    """Return what is missing on the first fast NIC with something missing."""
     for nic in rdma.each(facts):
         end = _suffix(nic)
         mine = {name.removesuffix(end): answer for name, answer in seen.items() if name.endswith(end)} if end else seen

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.model.guest import Step, StepNeed
-from vsphere_ml.guest.playbooks.fields import SHA256, FileSource, Wrong, check_checksum, check_pattern
+from vsphere_ml.guest.playbooks.fields import SHA256, FieldError, FileSource, check_checksum, check_pattern
 from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.files import Line
 from vsphere_ml.guest.steps.system.shell import install, q
@@ -43,7 +43,7 @@ class Dataset(Step):
     def __post_init__(self) -> None:
         check_pattern("path", self.path, _PATH, "an absolute path of letters, digits, `.`, `_`, `-`")
         if {".", ".."} & {*self.path.split("/"), *self.contains.split("/")}:
-            raise Wrong("path", "must not go by `.` or `..`")
+            raise FieldError("path", "must not go by `.` or `..`")
         check_pattern("contains", self.contains, _MEMBER, "a path in the folder, such as Ebay_train.txt")
         if self.nfs:
             check_pattern("nfs", self.nfs, _EXPORT, "an NFS export such as nas.example.com:/datasets")
@@ -51,9 +51,9 @@ class Dataset(Step):
         check_pattern("archive_sha256", self.archive_sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
         check_checksum("archive_sha256", self.archive, self.archive_sha256)
         if self.nfs and self.archive:
-            raise Wrong("archive", "contradicts `nfs`; leave one of them out")
+            raise FieldError("archive", "contradicts `nfs`; leave one of them out")
         if self.archive and not self.archive.endswith(_ENDINGS):
-            raise Wrong("archive", f"expected a file that ends in {', '.join(_ENDINGS)}")
+            raise FieldError("archive", f"expected a file that ends in {', '.join(_ENDINGS)}")
 
     @property
     def title(self) -> str:

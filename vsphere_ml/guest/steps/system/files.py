@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.model.guest import Step, StepNeed
-from vsphere_ml.guest.playbooks.fields import Template, Wrong, check_pattern
+from vsphere_ml.guest.playbooks.fields import FieldError, Template, check_pattern
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import q
 from vsphere_ml.guest.templates import render
@@ -26,7 +26,7 @@ _OWNER = re.compile(r"[a-z_][a-z0-9_-]*:[a-z0-9_-]*")
 def check_absolute(name: str, path: str) -> None:
     """Refuse a path that is relative, or ends as a folder."""
     if not path.startswith("/") or path.endswith("/") or "\n" in path:
-        raise Wrong(name, f"`{path}` is not an absolute path of a file")
+        raise FieldError(name, f"`{path}` is not an absolute path of a file")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +47,9 @@ class File(Step):
         check_pattern("mode", self.mode, _MODE, "an octal mode such as 0644")
         check_pattern("owner", self.owner, _OWNER, "an owner such as root:root")
         if bool(self.text) == bool(self.template):
-            raise Wrong("text", "expected one of `text` and `template`")
+            raise FieldError("text", "expected one of `text` and `template`")
         if mistakes := render.mistakes(self.template, render.KNOWN | self.values.keys()):
-            raise Wrong("template", "has mistakes", problems=mistakes)
+            raise FieldError("template", "has mistakes", problems=mistakes)
 
     @property
     def title(self) -> str:
@@ -88,11 +88,11 @@ class Line(Step):
     def __post_init__(self) -> None:
         check_absolute("path", self.path)
         if not self.line.strip() or "\n" in self.line:
-            raise Wrong("line", "expected one line that is not empty")
+            raise FieldError("line", "expected one line that is not empty")
         try:
             re.compile(self.match)
         except re.error as error:
-            raise Wrong("match", f"is no regular expression: {error}") from error
+            raise FieldError("match", f"is no regular expression: {error}") from error
 
     @property
     def title(self) -> str:

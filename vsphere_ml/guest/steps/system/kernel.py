@@ -1,4 +1,4 @@
-"""What the kernel is told: modules, settings, limits."""
+"""The kernel's configuration: modules, settings, limits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.core.units import parse_integer
-from vsphere_ml.guest.playbooks.fields import Wrong, check_pattern
+from vsphere_ml.guest.playbooks.fields import FieldError, check_pattern
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import q
 
@@ -74,11 +74,11 @@ class Sysctl(Step):
     def __post_init__(self) -> None:
         check_pattern("name", self.name, _NAME, "a plain name of lower-case letters, digits, `-` and `_`")
         if not self.settings:
-            raise Wrong("settings", "is empty")
+            raise FieldError("settings", "is empty")
         for key, value in self.settings.items():
             check_pattern("settings", key, _KEY, "a kernel setting such as net.core.rmem_max")
             if "\n" in value or not value.strip():
-                raise Wrong("settings", f"`{key}` must be one line that is not empty")
+                raise FieldError("settings", f"`{key}` must be one line that is not empty")
 
     @property
     def title(self) -> str:
@@ -117,7 +117,7 @@ class Limits(Step):
     def __post_init__(self) -> None:
         check_pattern("memlock", self.memlock, _LIMIT, "a number of KiB or unlimited")
         if self.hugepages < 0:
-            raise Wrong("hugepages", "must not be negative")
+            raise FieldError("hugepages", "must not be negative")
 
     @property
     def title(self) -> str:

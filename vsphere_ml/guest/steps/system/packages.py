@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
-from vsphere_ml.guest.playbooks.fields import SHA256, FileSource, Wrong, check_address, check_checksum, check_pattern
+from vsphere_ml.guest.playbooks.fields import (
+    SHA256,
+    FieldError,
+    FileSource,
+    check_address,
+    check_checksum,
+    check_pattern,
+)
 from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import install, q, words
@@ -57,7 +64,7 @@ class Packages(Step):
 
     def __post_init__(self) -> None:
         if not self.names:
-            raise Wrong("names", "is empty")
+            raise FieldError("names", "is empty")
         for name in self.names:
             check_pattern("names", name, PACKAGE, "a package, with `=version` or without")
         if self.only_from:
@@ -105,11 +112,11 @@ class AptRepository(Step):
         check_address("url", self.url)
         for name, text in (("url", self.url), ("suite", self.suite), *(("components", c) for c in self.components)):
             if not text or any(letter.isspace() for letter in text):
-                raise Wrong(name, f"`{text}` must be one word")
+                raise FieldError(name, f"`{text}` must be one word")
         if self.suite.endswith("/") and self.components:
-            raise Wrong("components", "a flat repository, whose suite ends with `/`, has none")
+            raise FieldError("components", "a flat repository, whose suite ends with `/`, has none")
         if bool(self.key) == self.trusted:
-            raise Wrong("key", "expected one of `key` and `trusted = true`")
+            raise FieldError("key", "expected one of `key` and `trusted = true`")
         check_checksum("key_sha256", self.key, self.key_sha256)
 
     @property
@@ -135,7 +142,7 @@ class AptRepository(Step):
 
     @property
     def _key_path(self) -> str:
-        # apt tells an armoured key from a binary one by the name's end.
+        # apt distinguishes an armoured key from a binary one by the name's end.
         ending = "gpg" if self.key.endswith(".gpg") else "asc"
         return f"/etc/apt/keyrings/{self.name}.{ending}"
 

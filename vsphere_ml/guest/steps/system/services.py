@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
-from vsphere_ml.guest.playbooks.fields import Wrong, check_pattern
+from vsphere_ml.guest.playbooks.fields import FieldError, check_pattern
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import q
 
@@ -60,9 +60,9 @@ class TimeSync(Step):
     def __post_init__(self) -> None:
         for server in self.servers:
             if not server or any(letter.isspace() for letter in server):
-                raise Wrong("servers", f"`{server}` is not the name or address of a server")
+                raise FieldError("servers", f"`{server}` is not the name or address of a server")
         if self.wait_s < 0:
-            raise Wrong("wait_s", "must not be negative")
+            raise FieldError("wait_s", "must not be negative")
 
     @property
     def title(self) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.golden import Golden
 
 
-def test_each_seat_says_its_cost_and_names_every_loser_once(golden: Golden) -> None:
+def test_each_placement_says_its_cost_and_names_every_loser_once(golden: Golden) -> None:
     out = StringIO()
     Console(file=out, width=200).print(explanation.text(explain(find_solution(cluster(2), quad_8u3()))))
     text = out.getvalue()

@@ -14,7 +14,7 @@ from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.placement.solve import solve
 from vsphere_ml.core.plan.changes import PowerOff, PowerOn
 from vsphere_ml.core.plan.diff import diff
-from vsphere_ml.core.plan.outcome import Done, Undone, Untried
+from vsphere_ml.core.plan.outcome import Done, Failed, Skipped
 from vsphere_ml.core.plan.plan import Plan, Stage
 from vsphere_ml.flows.cluster.report import Report
 from vsphere_ml.flows.cluster.status import NodeState, NodeStatus, Status
@@ -40,8 +40,8 @@ PARTIAL = Report(
     pending=PENDING,
     outcomes=(
         Done(change=PowerOn(vm="node-2"), seconds=1.0),
-        Undone(change=ON, error=FAULT),
-        Untried(change=PowerOn(vm="node-3"), because="its clone failed"),
+        Failed(change=ON, error=FAULT),
+        Skipped(change=PowerOn(vm="node-3"), because="its clone failed"),
     ),
     seconds=3.2,
 )
@@ -110,7 +110,9 @@ def test_a_dry_run_is_the_plan_and_tells_differences_on_request() -> None:
     assert set(answer.data) >= {"stages", "placements", "diagnostics"}
 
 
-def test_a_status_shows_what_lacks_and_why_a_node_has_no_seat(shown: Callable[..., Shown], golden: Golden) -> None:
+def test_a_status_shows_what_is_missing_and_why_a_node_has_no_placement(
+    shown: Callable[..., Shown], golden: Golden
+) -> None:
     finding = Diagnostic(
         code="vm.not-in-file",
         target="node-9",

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from vsphere_ml.cli.views.guests import verify as view
 from vsphere_ml.core.diagnostics import Severity
-from vsphere_ml.flows.guests.verify import Verified
+from vsphere_ml.flows.guests.verify import Verification
 from vsphere_ml.guest.facts.verify import Evidence
 
 FACTS = tuple(f"fact {number}" for number in range(16))
@@ -31,7 +31,7 @@ def evidence(nodes: int, **bad: str) -> tuple[Evidence, ...]:
 
 def lines(seen: tuple[Evidence, ...], *, commands: bool = False) -> list[str]:
     out = io.StringIO()
-    verified = Verified(cluster="train", evidence=seen, errors={})
+    verified = Verification(cluster="train", evidence=seen, errors={})
     console = Console(file=out, width=120, color_system=None, markup=False, highlight=False)
     console.print(view.text(verified, commands=commands))
     return out.getvalue().splitlines()

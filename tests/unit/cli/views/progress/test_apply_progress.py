@@ -6,19 +6,9 @@ from typing import TYPE_CHECKING
 from vsphere_ml.cli.views.progress.apply_progress import ChangeBoard, ChangeLines, show_apply_progress
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.plan.changes import PowerOff, PowerOn
+from vsphere_ml.core.plan.outcome import Done, Failed, Skipped
 from vsphere_ml.core.plan.plan import Plan, Stage
-from vsphere_ml.core.ports.events import (
-    Acting,
-    Dequeued,
-    Failed,
-    Finished,
-    InventoryRead,
-    Progressed,
-    Queued,
-    ReadingInventory,
-    Skipped,
-    Started,
-)
+from vsphere_ml.core.ports.events import Acting, Dequeued, InventoryRead, Progressed, Queued, ReadingInventory, Started
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +30,7 @@ STORY: tuple[Event, ...] = (
     Queued(change=OTHER),
     Dequeued(change=OTHER),
     Progressed(change=ON, percent=50),
-    Finished(change=ON, seconds=2.04),
+    Done(change=ON, seconds=2.04),
     Failed(change=OTHER, error=FAULT),
     Skipped(change=PowerOff(vm="node-3"), because="node-2 failed"),
     ReadingInventory(why="again"),

@@ -24,7 +24,13 @@ from vsphere_ml.bench.launch.matrix import PlannedLaunch
 from vsphere_ml.bench.model.record import Configuration, Outcome, Proof, Verdict, Workload
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.stats.stop import Stop
-from vsphere_ml.cli.views.progress.bench_progress import LaunchLines, LaunchProgress, Moving, plot, show_bench_progress
+from vsphere_ml.cli.views.progress.bench_progress import (
+    LaunchLines,
+    LaunchProgress,
+    LaunchView,
+    plot,
+    show_bench_progress,
+)
 
 if TYPE_CHECKING:
     from tests.golden import Golden
@@ -79,7 +85,7 @@ def test_a_pipe_gets_lines_and_a_terminal_a_moving_line() -> None:
 def test_on_a_terminal_the_line_has_the_rate_and_a_bar_for_each_step() -> None:
     out = io.StringIO()
     console = Console(file=out, width=120, force_terminal=True, _environ={"TERM": "xterm-256color"})
-    moving = Moving(console, Clock())
+    moving = LaunchView(console, Clock())
     moving(Launching(launch=LAUNCH, number=1, of=1))
     try:
         moving(stepped(0.5, 0.5, 0.25))
@@ -107,5 +113,5 @@ def test_what_ranks_print_is_set_apart_and_steers_no_terminal() -> None:
     LaunchLines(Console(file=out, width=200))(RankOutput(lines=("epoch 1", "\x1b[31mred [bold]")))
     assert out.getvalue().splitlines() == ["  | epoch 1", "  | \ufffd[31mred [bold]"]
     moving = io.StringIO()
-    Moving(Console(file=moving, width=200))(RankOutput(lines=("epoch 1",)))
+    LaunchView(Console(file=moving, width=200))(RankOutput(lines=("epoch 1",)))
     assert moving.getvalue().splitlines() == ["  | epoch 1"]

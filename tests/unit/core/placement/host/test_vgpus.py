@@ -67,9 +67,9 @@ def test_a_gpu_holds_as_many_as_the_offered_profiles_divide_it_into(profile: str
 
 
 def test_the_vm_gets_the_hosts_own_spelling_and_the_most_mmio_space() -> None:
-    (seat,) = planned(cluster(nodes(1, nic=NO_NIC, gpu=asked("B9000-DC-96C"))), site()).placements
-    assert WantVgpu(profile=f"{NEW}-96c") in seat.target.devices
-    assert seat.target.extra_config[MMIO_SIZE] == "512"
+    (placement,) = planned(cluster(nodes(1, nic=NO_NIC, gpu=asked("B9000-DC-96C"))), site()).placements
+    assert WantVgpu(profile=f"{NEW}-96c") in placement.target.devices
+    assert placement.target.extra_config[MMIO_SIZE] == "512"
 
 
 def test_a_profile_that_the_host_does_not_offer_is_refused_by_what_it_offers() -> None:

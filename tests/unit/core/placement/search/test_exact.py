@@ -98,7 +98,7 @@ def wanted(draw: st.DrawFn) -> ClusterSpec:
 @counted
 @settings(deadline=None, max_examples=200)
 @given(wanted(), st.tuples(hosts(1), hosts(2)), st.sampled_from([0, exact.STEPS]))
-def test_a_cluster_is_seated_exactly_when_there_is_any_way(
+def test_a_cluster_is_placed_exactly_when_there_is_any_placement(
     spec: ClusterSpec, there: tuple[Host, Host], steps: int
 ) -> None:
     """Also where the walk gives up at once, and loads of hosts decide."""
@@ -113,7 +113,9 @@ def test_a_cluster_is_seated_exactly_when_there_is_any_way(
 
 
 @pytest.mark.parametrize("case", [each for each in CASES if each.fits], ids=by_name)
-def test_loads_of_hosts_find_seats_where_a_walk_gives_up(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loads_of_hosts_find_placements_where_backtracking_gives_up(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(exact, "STEPS", 0)
     assert refusal(case.spec, case.site) is None
 
