@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.diagnostics import Diagnostic
 
 
-SHA256 = re.compile(r"([0-9a-f]{64})?")
+_SHA256 = re.compile(r"([0-9a-f]{64})?")
 _DATASTORE = re.compile(r"\[[^\]]+\] ?\S.*")
 
 
@@ -78,7 +78,8 @@ def check_address(field: str, address: str) -> None:
 
 
 def check_checksum(field: str, source: FileSource, sha256: str) -> None:
-    """Refuse a file by http without its checksum: anybody on the way could put another in its place."""
+    """Refuse what is no checksum, and a file by http without one: anybody on the way could put another in its place."""
+    check_pattern(field, sha256, _SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
     if source.startswith("http://") and not sha256:
         raise FieldError(field, "is needed, since the file comes by http and anybody on the way could change it")
 

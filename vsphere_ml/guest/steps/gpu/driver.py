@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.core.units import parse_integer
-from vsphere_ml.guest.playbooks.fields import SHA256, FieldError, FileSource, check_checksum, check_pattern
+from vsphere_ml.guest.playbooks.fields import FieldError, FileSource, check_checksum, check_pattern
 from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.kernel import module_question
@@ -53,7 +53,6 @@ class NvidiaDriver(Step):
     def __post_init__(self) -> None:
         if not self.source.endswith((".run", ".deb")):
             raise FieldError("source", "expected a .run or .deb file")
-        check_pattern("sha256", self.sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
         check_checksum("sha256", self.source, self.sha256)
         check_pattern("kernel_modules", self.kernel_modules, _MODULES, "`open` or `proprietary`")
         if self.kernel_modules and self._package:

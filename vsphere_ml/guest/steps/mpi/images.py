@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
-from vsphere_ml.guest.playbooks.fields import SHA256, FieldError, FileSource, check_checksum, check_pattern
+from vsphere_ml.guest.playbooks.fields import FieldError, FileSource, check_checksum, check_pattern
 from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import q, secret
@@ -90,7 +90,6 @@ class ImagePull(Step):
 
     def __post_init__(self) -> None:
         check_pattern("image", self.image, IMAGE, "a container image")
-        check_pattern("archive_sha256", self.archive_sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
         check_checksum("archive_sha256", self.archive, self.archive_sha256)
 
     @property

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.guest.playbooks.fields import (
-    SHA256,
     FieldError,
     FileSource,
     check_address,
@@ -44,9 +43,6 @@ class PythonRuntime(Step):
     def __post_init__(self) -> None:
         check_absolute("path", self.path)
         check_address("index", self.index)
-        check_pattern(
-            "wheelhouse_sha256", self.wheelhouse_sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits"
-        )
         check_checksum("wheelhouse_sha256", self.wheelhouse, self.wheelhouse_sha256)
         if self.index and not self.index.startswith("https://"):
             raise FieldError("index", "is not https, and pip takes no other; give a `wheelhouse` where there is none")

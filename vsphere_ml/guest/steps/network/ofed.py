@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
-from vsphere_ml.guest.playbooks.fields import SHA256, FieldError, FileSource, check_checksum, check_pattern
+from vsphere_ml.guest.playbooks.fields import FieldError, FileSource, check_checksum, check_pattern
 from vsphere_ml.guest.steps.system.artifact import CACHE, fetch_artifact
 from vsphere_ml.guest.steps.system.packages import PACKAGE, missing_packages, packages_question, unfinished_install
 from vsphere_ml.guest.steps.system.shell import install, install_build_tools, q, with_proxy
@@ -45,7 +45,6 @@ class Ofed(Step):
     def __post_init__(self) -> None:
         if bool(self.package) == bool(self.source):
             raise FieldError("package", "expected one of `package` and `source`")
-        check_pattern("sha256", self.sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
         check_checksum("sha256", self.source, self.sha256)
         if self.package:
             check_pattern("package", self.package, PACKAGE, "a package")

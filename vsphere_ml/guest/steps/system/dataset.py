@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.model.guest import Step, StepNeed
-from vsphere_ml.guest.playbooks.fields import SHA256, FieldError, FileSource, check_checksum, check_pattern
+from vsphere_ml.guest.playbooks.fields import FieldError, FileSource, check_checksum, check_pattern
 from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.files import Line
 from vsphere_ml.guest.steps.system.shell import install, q
@@ -48,7 +48,6 @@ class Dataset(Step):
         if self.nfs:
             check_pattern("nfs", self.nfs, _EXPORT, "an NFS export such as nas.example.com:/datasets")
         check_pattern("options", self.options, _OPTIONS, "mount options such as ro,hard,nofail")
-        check_pattern("archive_sha256", self.archive_sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
         check_checksum("archive_sha256", self.archive, self.archive_sha256)
         if self.nfs and self.archive:
             raise FieldError("archive", "contradicts `nfs`; leave one of them out")

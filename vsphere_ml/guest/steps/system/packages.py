@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.guest.playbooks.fields import (
-    SHA256,
     FieldError,
     FileSource,
     check_address,
@@ -108,7 +107,6 @@ class AptRepository(Step):
 
     def __post_init__(self) -> None:
         check_pattern("name", self.name, _NAME, "a plain name of lower-case letters, digits, `-` and `_`")
-        check_pattern("key_sha256", self.key_sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
         check_address("url", self.url)
         for name, text in (("url", self.url), ("suite", self.suite), *(("components", c) for c in self.components)):
             if not text or any(letter.isspace() for letter in text):
