@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.nearest import nearest_name
-from vsphere_ml.kubernetes.lint_rule import Violation
+from vsphere_ml.kubernetes.lint_rule import LintRule, Violation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +33,7 @@ def find_other_version(manifest: Manifest, served: str, server: str) -> Iterator
         yield Violation(("apiVersion",), f"`{found}` is not served by {server}", f"apiVersion: {served}")
 
 
-def find_repeated_keys(job: MpiJob | TrainJob) -> Iterator[Violation]:
+def _find_repeated_keys(job: MpiJob | TrainJob) -> Iterator[Violation]:
     """Yield the keys that stand twice in a mapping."""
     for path in job.manifest.repeated:
         yield Violation(path, f"`{path[-1]}` is there twice; the last one counts", "remove one of them")
@@ -70,3 +71,8 @@ def find_gpu_quantities(manifest: Manifest, resources: Path) -> Iterator[Violati
         for name, value in manifest.mapping(*resources, part).items():
             if name.startswith("nvidia.com/") and not _COUNT.fullmatch(str(value)):
                 yield Violation((*resources, part, name), f"`{value}` is no number of GPUs", f"{name}: 1")
+
+
+REPEATED_KEY = LintRule(
+    "yaml-repeated-key", Severity.ERROR, "YAML 1.2.2, 3.2.1.1: keys are unique", _find_repeated_keys
+)

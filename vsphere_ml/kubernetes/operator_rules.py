@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.kubernetes.field_rules import (
     LONGEST_LABEL,
+    REPEATED_KEY,
     find_gpu_quantities,
     find_other_version,
     find_refused_words,
-    find_repeated_keys,
     find_small_numbers,
     find_unknown_fields,
     is_label,
@@ -106,7 +106,7 @@ RULES = (
         _TYPES,
         lambda job: find_other_version(job.manifest, API_VERSION, "mpi-operator v0.8"),
     ),
-    LintRule("yaml-repeated-key", Severity.ERROR, "YAML 1.2.2, 3.2.1.1: keys are unique", find_repeated_keys),
+    REPEATED_KEY,
     LintRule("mpijob-unknown-field", Severity.ERROR, _TYPES, lambda job: find_unknown_fields(job.manifest, _FIELDS)),
     LintRule("mpijob-refused-word", Severity.ERROR, _VALIDATION, lambda job: find_refused_words(job.manifest, _WORDS)),
     LintRule(

@@ -8,10 +8,10 @@ from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.kubernetes.commands import count_gpus
 from vsphere_ml.kubernetes.field_rules import (
     LONGEST_LABEL,
+    REPEATED_KEY,
     find_gpu_quantities,
     find_other_version,
     find_refused_words,
-    find_repeated_keys,
     find_small_numbers,
     find_unknown_fields,
     is_label,
@@ -99,7 +99,7 @@ RULES = (
         _TYPES,
         lambda job: find_other_version(job.manifest, API_VERSION, "Trainer v2"),
     ),
-    LintRule("yaml-repeated-key", Severity.ERROR, "YAML 1.2.2, 3.2.1.1: keys are unique", find_repeated_keys),
+    REPEATED_KEY,
     LintRule("trainjob-unknown-field", Severity.ERROR, _TYPES, lambda job: find_unknown_fields(job.manifest, _FIELDS)),
     LintRule("trainjob-refused-word", Severity.ERROR, _TYPES, lambda job: find_refused_words(job.manifest, _WORDS)),
     LintRule(
