@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.contract.shell_contract import said
+from tests.fakes.converging import check, converge
 from tests.unit.guest.cluster import facts
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.guest.converge import check, converge
 from vsphere_ml.guest.playbooks.playbook import load_text
 
 if TYPE_CHECKING:

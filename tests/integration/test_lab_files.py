@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fakes.converging import check, converge
 from tests.integration import lone
 from tests.integration.guests import needed
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.model.guest import GuestFacts, Peer
-from vsphere_ml.guest.converge import check, converge
 from vsphere_ml.guest.playbooks import playbook
 from vsphere_ml.lab.guests.boot.firstboot import LabGpu
 from vsphere_ml.lab.guests.repository import artifacts

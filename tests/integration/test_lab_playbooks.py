@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fakes.converging import check, converge
 from tests.integration.guests import needed, published, running
 from vsphere_ml.core.model.guest import GuestFacts, Peer
 from vsphere_ml.core.secret import Secret
-from vsphere_ml.guest.converge import check, converge
 from vsphere_ml.guest.facts import wanted
 from vsphere_ml.guest.facts.verify import verify
 from vsphere_ml.guest.firstboot import host_keys
 from vsphere_ml.guest.playbooks import playbook
-from vsphere_ml.guest.playbooks.select import Selection
+from vsphere_ml.guest.playbooks.select import select_steps
 from vsphere_ml.ssh.keys.key_pairs import key_pair
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ PEERS = (Peer(name="node-1", address="10.201.9.11"), Peer(name="node-2", address
 VALUES = {"mesh_user": "ubuntu"}
 # The packages of `base` come from a distribution's archive, which the lab has none of.
 BOOKS = [
-    (playbook.load(playbook.find("base", Path()), values=VALUES), Selection(from_step="time_sync")),
-    (playbook.load(playbook.find("mpi", Path()), values=VALUES), None),
+    select_steps(playbook.load(playbook.find("base", Path()), values=VALUES), from_step="time_sync"),
+    playbook.load(playbook.find("mpi", Path()), values=VALUES),
 ]
-WANTED = wanted.wanted_by_playbooks(book for book, _ in BOOKS)
+WANTED = wanted.wanted_by_playbooks(BOOKS)
 
 
 def ignore(_event: GuestEvent) -> None:
@@ -73,17 +73,17 @@ def guests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[SshS
 
 def test_guests_become_what_the_playbooks_say_and_stay_so(guests: list[tuple[SshShell, GuestFacts]]) -> None:
     for shell, facts in guests:
-        for book, selection in BOOKS:
-            done = converge(book, shell, facts, ignore, selection)
+        for book in BOOKS:
+            done = converge(book, shell, facts, ignore)
             assert done.changed
-            assert not check(book, shell, facts, selection).pending
-            assert not converge(book, shell, facts, ignore, selection).changed
+            assert not check(book, shell, facts).pending
+            assert not converge(book, shell, facts, ignore).changed
 
 
 def test_each_guest_then_goes_to_each_by_ssh(guests: list[tuple[SshShell, GuestFacts]]) -> None:
     for shell, facts in guests:
-        for book, selection in BOOKS:
-            converge(book, shell, facts, ignore, selection)
+        for book in BOOKS:
+            converge(book, shell, facts, ignore)
     for shell, facts in guests:
         (mesh,) = [each for each in verify(shell, facts, WANTED) if each.fact == "SSH mesh"]
         assert (mesh.severity, "2 nodes" in mesh.message) == ("ok", True)
@@ -94,7 +94,7 @@ def test_a_node_that_shows_another_host_key_is_not_gone_to(guests: list[tuple[Ss
     key_of_1 = next(line for line in facts.values["known_hosts"].splitlines() if line.startswith("node-1 "))
     swapped = f"{key_of_1}\n{key_of_1.replace('node-1', 'node-2')}\n"
     facts = replace(facts, values={**facts.values, "known_hosts": swapped})
-    for book, selection in BOOKS:
-        converge(book, shell, facts, ignore, selection)
+    for book in BOOKS:
+        converge(book, shell, facts, ignore)
     (mesh,) = [each for each in verify(shell, facts, WANTED) if each.fact == "SSH mesh"]
     assert (mesh.severity, mesh.message.rpartition(": ")[2]) == ("error", "node-2")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fakes.converging import check, converge
 from tests.integration import lone
 from tests.integration.guests import needed
 from tests.integration.lone import DRIVER, NAME
@@ -15,7 +16,6 @@ from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.guest import GuestFacts, Peer
 from vsphere_ml.core.secret import Secret
-from vsphere_ml.guest.converge import check, converge
 from vsphere_ml.guest.facts import wanted
 from vsphere_ml.guest.facts.verify import verify
 from vsphere_ml.guest.playbooks import playbook

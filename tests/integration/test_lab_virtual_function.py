@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fakes.converging import check, converge
 from tests.integration import lone
 from tests.integration.guests import needed
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.guest import GuestFacts, Peer
-from vsphere_ml.guest.converge import check, converge
 from vsphere_ml.guest.playbooks import playbook
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Playbook, Probe, Shell, Step
     from vsphere_ml.guest.events import GuestListener
-    from vsphere_ml.guest.playbooks.select import Selection
 
 
 class StepState(StrEnum):
@@ -52,12 +51,6 @@ class Convergence:
         return tuple(each for each in self.outcomes if each.state is StepState.PENDING)
 
 
-def check(playbook: Playbook, probe: Probe, facts: GuestFacts, selection: Selection | None = None) -> Convergence:
-    """Return what is missing of a playbook in the guest, in one round trip and without a change."""
-    chosen = playbook if selection is None else replace(playbook, steps=selection.of(playbook))
-    return check_all((chosen,), probe, facts)[0]
-
-
 def check_all(playbooks: Sequence[Playbook], probe: Probe, facts: GuestFacts) -> tuple[Convergence, ...]:
     """Return what is missing of each playbook in the guest, in one round trip for all of them and without a change."""
     seen = iter(_ask(probe, [step for book in playbooks for step in book.steps], facts).values())
@@ -78,24 +71,14 @@ def _outcome(step: Step, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -
 
 
 def converge(
-    playbook: Playbook, shell: Shell, facts: GuestFacts, notify: GuestListener, selection: Selection | None = None
-) -> Convergence:
-    """Bring the guest to the playbook and return what became of each step; GuestError at the first that fails.
-
-    A guest that needs nothing costs one round trip. Steps that ask for a reboot get one between them, after the others;
-    those that need what the reboot brings are left for after it.
-    """
-    reached, error = converge_as_far(playbook, shell, facts, notify, selection)
-    if error is not None:
-        raise error
-    return reached
-
-
-def converge_as_far(
-    playbook: Playbook, shell: Shell, facts: GuestFacts, notify: GuestListener, selection: Selection | None = None
+    playbook: Playbook, shell: Shell, facts: GuestFacts, notify: GuestListener
 ) -> tuple[Convergence, VsmlError | None]:
-    """As `converge`, with the error beside what became of the steps before it: those were changed all the same."""
-    run = _Run(playbook, shell, facts, notify, _selected_steps(playbook, selection))
+    """Bring the guest to the playbook; return what became of each step, and the error of the first that fails.
+
+    What was changed before it is counted all the same. A guest that needs nothing costs one round trip. Steps that ask
+    for a reboot get one between them, after the others; those that need what the reboot brings are left for after it.
+    """
+    run = _Run(playbook, shell, facts, notify)
     try:
         run.run_all()
     except VsmlError as error:
@@ -109,7 +92,6 @@ class _Run:
     shell: Shell
     facts: GuestFacts
     notify: GuestListener
-    steps: tuple[Step, ...]
     drifts: dict[int, str] = field(default_factory=dict)
     applied: set[int] = field(default_factory=set)
     rebooted: bool = False
@@ -129,24 +111,26 @@ class _Run:
 
     def once(self) -> tuple[str, ...]:
         """Provide in order what is missing; return the steps that want a reboot."""
-        seen = _ask(self.shell, self.steps, self.facts)
-        gaps = [step.drift(seen[at], self.facts) for at, step in enumerate(self.steps)]
+        seen = _ask(self.shell, self.playbook.steps, self.facts)
+        gaps = [step.drift(seen[at], self.facts) for at, step in enumerate(self.playbook.steps)]
         pending = sum(missing is not None for missing in gaps)
         self.notify(
-            GuestChecked(node=self.facts.name, playbook=self.playbook.name, steps=len(self.steps), pending=pending)
+            GuestChecked(
+                node=self.facts.name, playbook=self.playbook.name, steps=len(self.playbook.steps), pending=pending
+            )
         )
         for at, missing in enumerate(gaps):
             if missing is not None:
                 self.drifts.setdefault(at, missing)
         wanting: list[str] = []
-        for at, step in enumerate(self.steps):
+        for at, step in enumerate(self.playbook.steps):
             missing = step.drift(seen[at], self.facts)
             if missing is None or (wanting and step.AFTER_REBOOT):
                 continue
             self.drifts.setdefault(at, missing)
             need = self._apply(at, missing)
             self.applied.add(at)  # before it is looked at: where the connection breaks now, it is changed all the same
-            seen = _ask(self.shell, self.steps, self.facts, start=at)
+            seen = _ask(self.shell, self.playbook.steps, self.facts, start=at)
             if need is StepNeed.REBOOT:
                 wanting.append(step.title)
             else:
@@ -156,8 +140,8 @@ class _Run:
 
     def settled(self) -> None:
         """Look once more at everything: a step must not undo what an earlier one did."""
-        seen = _ask(self.shell, self.steps, self.facts)
-        for at, step in enumerate(self.steps):
+        seen = _ask(self.shell, self.playbook.steps, self.facts)
+        for at, step in enumerate(self.playbook.steps):
             missing = step.drift(seen[at], self.facts)
             if missing is not None:
                 raise _step_error(self.facts, step.title, f"a later step undid it: {missing}")
@@ -165,7 +149,7 @@ class _Run:
     def convergence(self) -> Convergence:
         outcomes = tuple(
             StepOutcome(step=step.title, state=self._state(at), drift=self.drifts.get(at))
-            for at, step in enumerate(self.steps)
+            for at, step in enumerate(self.playbook.steps)
         )
         return Convergence(
             node=self.facts.name,
@@ -181,7 +165,7 @@ class _Run:
         return StepState.PENDING if at in self.drifts else StepState.OK
 
     def _apply(self, at: int, missing: str) -> StepNeed:
-        step, count = self.steps[at], len(self.steps)
+        step, count = self.playbook.steps[at], len(self.playbook.steps)
         self.notify(
             Applying(
                 node=self.facts.name,
@@ -198,16 +182,12 @@ class _Run:
             raise _error_in_step(step.title, error) from error
 
     def _believe(self, at: int, seen: Mapping[str, CommandAnswer]) -> None:
-        step = self.steps[at]
+        step = self.playbook.steps[at]
         missing = step.drift(seen, self.facts)
         if missing is not None:
             self.applied.discard(at)
             commands = tuple(f"asked: {each}" for each in step.probes(self.facts).values())
             raise _step_error(self.facts, step.title, f"it was applied, and still {missing}", commands)
-
-
-def _selected_steps(playbook: Playbook, selection: Selection | None) -> tuple[Step, ...]:
-    return playbook.steps if selection is None else selection.of(playbook)
 
 
 def _ask(probe: Probe, steps: Sequence[Step], facts: GuestFacts, start: int = 0) -> dict[int, dict[str, CommandAnswer]]:

@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.counted import checked, counted
+from tests.fakes.converging import check, converge
 from tests.unit.guest.cluster import NODE_1
 from tests.unit.guest.toys import AfterBoot, Lamps, Lit, playbook
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.guest.converge import Convergence, StepState, check, converge, converge_as_far
+from vsphere_ml.guest import converge as product
+from vsphere_ml.guest.converge import Convergence, StepState
 from vsphere_ml.guest.events import Applied, Applying, GuestChecked, GuestEvent, Rebooting
-from vsphere_ml.guest.playbooks.select import Selection
 
 if TYPE_CHECKING:
     from tests.golden import Golden
@@ -110,13 +111,6 @@ def test_listeners_hear_what_happens(golden: Golden) -> None:
     golden(events)
 
 
-def test_only_chosen_steps_are_asked_about_and_applied() -> None:
-    guest = Lamps()
-    done = converge(THREE, guest, NODE_1, ignore, Selection(from_step="lamp b"))
-    assert guest.history == ["set b", "set c"]
-    assert [each.step for each in done.outcomes] == ["lamp b", "lamp c"]
-
-
 LAMPS = st.sampled_from("abcdef")
 STEPS = st.lists(
     st.builds(Lit, lamp=LAMPS, boot=st.booleans()) | st.builds(AfterBoot, lamp=LAMPS), max_size=8, min_size=1
@@ -137,13 +131,13 @@ def test_a_converged_guest_needs_nothing(steps: list[Lit], lit: set[str]) -> Non
 
 def test_what_was_changed_before_a_step_failed_is_counted() -> None:
     guest = Lamps(broken={"set b"})
-    reached, error = converge_as_far(THREE, guest, NODE_1, ignore)
+    reached, error = product.converge(THREE, guest, NODE_1, ignore)
     assert error is not None
     assert error.code == "guest.step-failed"
     assert states(reached) == ["changed", "pending", "pending"]
 
 
 def test_a_step_that_was_applied_in_vain_is_not_counted() -> None:
-    reached, error = converge_as_far(THREE, Lamps(lit={"c"}, deaf={"set b"}), NODE_1, ignore)
+    reached, error = product.converge(THREE, Lamps(lit={"c"}, deaf={"set b"}), NODE_1, ignore)
     assert error is not None
     assert states(reached) == ["changed", "pending", "ok"]

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.converging import check, converge
 from tests.fakes.guest import FakeGuest
 from tests.fakes.guest import File as Seen
 from tests.fakes.guest import Service as Active
 from tests.unit.guest.cluster import facts
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.model.guest import Playbook
-from vsphere_ml.guest.converge import check, converge
 from vsphere_ml.guest.playbooks.playbook import load_text
 from vsphere_ml.guest.steps.mpi.mesh import SshMesh
 from vsphere_ml.guest.steps.system.files import File, Line

@@ -23,7 +23,7 @@ from vsphere_ml.kubernetes.bench_job import (
 )
 from vsphere_ml.kubernetes.export.node_pools import make_pools
 from vsphere_ml.kubernetes.export.site_values import SiteValues
-from vsphere_ml.kubernetes.image.variants import UID, USER_PORT, make_user_variant
+from vsphere_ml.kubernetes.image.variants import AS_USER, UID, USER_PORT
 
 VALUES = SiteValues(name="train-1", namespace="ml", image="registry.example.com/train:1")
 PODS = BenchPods(
@@ -51,7 +51,7 @@ def test_a_job_has_its_programs_and_ends_by_itself() -> None:
 
 
 def test_pods_of_a_user_have_the_sshd_of_its_image() -> None:
-    pods = replace(PODS, sshd=make_user_variant())
+    pods = replace(PODS, sshd=AS_USER)
     spec = make_bench_job(make_pools(GPUS_ALONE, VALUES, None), VALUES, pods)["spec"]
     replicas = {role: each["template"]["spec"] for role, each in spec["mpiReplicaSpecs"].items()}
     assert spec["sshAuthMountPath"] == "/home/mpiuser/.ssh"

@@ -49,7 +49,6 @@ _TIMES = frozenset({"time", "cpu", "cputime"})
 _OPERATIONS = frozenset({"redop", "op"})
 _NO_OPERATION = frozenset({"", "none"})
 _STAMP = re.compile(r"\s+\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*$")  # of -T
-_BANDWIDTHS = 4  # columns of one way: time, algorithm and bus bandwidth, wrong values
 _ROUNDED = 4096  # bytes, below which several sizes can become one
 _AVERAGE_OFF = 0.01  # of the tool's own average: rows are missing
 _MEAN_TIMES = Diagnostic(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LEAST = 1  # the first step traces and compiles the graph
+_LEAST = 1  # the first step traces and compiles the graph
 BATCH = 5
 FEWEST_BATCHES = 8
 PAYS = 2.0  # a later cut must make the squared standard error smaller by this factor
@@ -23,8 +23,8 @@ class WarmUp:
     settled: bool
 
 
-def detect(times: Sequence[float], *, least: int = LEAST) -> WarmUp:
-    """Return how many of the first steps are warm-up: at least `least`, never more than about half.
+def detect(times: Sequence[float]) -> WarmUp:
+    """Return how many of the first steps are warm-up: at least one, never more than about half.
 
     MSER-5 (White 1997): the cut after which the mean of the rest has the smallest standard error, over batches of five
     steps. Where nothing warms up, that smallest error is chance, and an interval made of what it leaves is too narrow
@@ -35,7 +35,7 @@ def detect(times: Sequence[float], *, least: int = LEAST) -> WarmUp:
     When the best cut is the last one that was tried, the series had not settled; with fewer than nine steps nobody
     can show, and it is held not to have.
     """
-    least = min(least, max(0, len(times) - 1))
+    least = min(_LEAST, max(0, len(times) - 1))
     rest = times[least:]
     if len(rest) < FEWEST_BATCHES:
         return WarmUp(dropped=least, settled=False)

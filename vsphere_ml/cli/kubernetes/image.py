@@ -63,9 +63,9 @@ def image(_terminal: Terminal, *, given: _ImageOptions, check: Check = None) -> 
     `vsml k8s image --check image.tar`
     """
     from vsphere_ml.kubernetes.image.containerfile import ImageSpec
-    from vsphere_ml.kubernetes.image.variants import ROOT, make_user_variant
+    from vsphere_ml.kubernetes.image.variants import AS_USER, ROOT
 
-    variant = make_user_variant() if given.non_root else ROOT
+    variant = AS_USER if given.non_root else ROOT
     if check and (given.base or given.into or given.build):
         raise ConfigError("--check looks at an image that is there", code="usage", hint="--check PATH alone")
     if check:

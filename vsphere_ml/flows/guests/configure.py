@@ -10,9 +10,9 @@ from vsphere_ml.flows.guests import boot, fetch
 from vsphere_ml.flows.guests import guests as of_guests
 from vsphere_ml.flows.guests.nccl import with_topologies
 from vsphere_ml.flows.guests.visit import run_with_retry
-from vsphere_ml.guest.converge import Convergence, StepState, check_all, converge_as_far
+from vsphere_ml.guest.converge import Convergence, StepState, check_all, converge
 from vsphere_ml.guest.events import GuestEnded
-from vsphere_ml.guest.playbooks.select import Selection
+from vsphere_ml.guest.playbooks.select import select_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -180,7 +180,7 @@ def choose_steps(playbooks: Sequence[Playbook], steps: Sequence[str], from_step:
     remaining = (
         (book, tuple(_strip_book_name(name, book) for name in steps if book.name in named[name])) for book in playbooks
     )
-    return tuple(replace(book, steps=Selection(steps=mine).of(book)) for book, mine in remaining if mine)
+    return tuple(select_steps(book, mine) for book, mine in remaining if mine)
 
 
 def _steps_from(playbooks: Sequence[Playbook], name: str) -> Sequence[Playbook]:
@@ -189,12 +189,12 @@ def _steps_from(playbooks: Sequence[Playbook], name: str) -> Sequence[Playbook]:
     if at is None:
         raise _unknown_step_error(name, playbooks)
     first = playbooks[at]
-    return [replace(first, steps=Selection(from_step=_strip_book_name(name, first)).of(first)), *playbooks[at + 1 :]]
+    return [select_steps(first, from_step=_strip_book_name(name, first)), *playbooks[at + 1 :]]
 
 
 def _has(book: Playbook, name: str) -> bool:
     try:
-        return bool(Selection(steps=(_strip_book_name(name, book),)).of(book))
+        return bool(select_steps(book, (_strip_book_name(name, book),)).steps)
     except ConfigError:
         return False
 
@@ -229,7 +229,7 @@ def apply_playbooks(shell: Shell, playbooks: Sequence[Playbook], facts: GuestFac
     """Bring the guest to the playbooks; return what was reached, and what ended it."""
     reached: list[Convergence] = []
     for book in playbooks:
-        done, error = converge_as_far(book, shell, facts, notify)
+        done, error = converge(book, shell, facts, notify)
         reached.append(done)
         if error is not None:
             return tuple(reached), error

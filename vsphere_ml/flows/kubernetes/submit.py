@@ -10,7 +10,7 @@ from vsphere_ml.bench.launch.remote_job import WORKLOADS
 from vsphere_ml.bench.probe import survey
 from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.kubernetes.bench_job import PROGRAMS, BenchPods, make_bench_job, make_config_map
-from vsphere_ml.kubernetes.image.variants import ROOT, USER, make_user_variant
+from vsphere_ml.kubernetes.image.variants import AS_USER, ROOT, USER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,7 +41,7 @@ def make_pods(
         variables=how.variables,
         programs=texts,
         limit_s=job.limit_s,
-        sshd=make_user_variant() if tools.user == USER else ROOT,
+        sshd=AS_USER if tools.user == USER else ROOT,
         traffic_class=spec.roce.traffic_class if job.configuration.transport.spec.rdma else None,
     )
 

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.model.guest import Playbook, Step
+    from collections.abc import Sequence
+
+    from vsphere_ml.core.model.guest import Playbook
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Steps by number (counted from 1), kind or title. With both fields, what both allow."""
+def select_steps(playbook: Playbook, steps: Sequence[str] = (), from_step: str | None = None) -> Playbook:
+    """Return the playbook with the chosen steps alone, by number (counted from 1), kind or title; what both allow.
 
-    steps: tuple[str, ...] = ()
-    from_step: str | None = None
-
-    def of(self, playbook: Playbook) -> tuple[Step, ...]:
-        """Return the chosen steps in the playbook's order; ConfigError `guest.unknown-step` for a name of none."""
-        first = min(_places(playbook, self.from_step)) if self.from_step is not None else 0
-        places = {at for name in self.steps for at in _places(playbook, name)} if self.steps else None
-        return tuple(step for at, step in enumerate(playbook.steps) if at >= first and (places is None or at in places))
+    ConfigError `guest.unknown-step` for a name of none.
+    """
+    first = min(_places(playbook, from_step)) if from_step is not None else 0
+    places = {at for name in steps for at in _places(playbook, name)} if steps else None
+    chosen = (step for at, step in enumerate(playbook.steps) if at >= first and (places is None or at in places))
+    return replace(playbook, steps=tuple(chosen))
 
 
 def _places(playbook: Playbook, name: str) -> tuple[int, ...]:

@@ -44,10 +44,11 @@ ROOT = SshdVariant(
     sshd_config="/etc/ssh/sshd_config",
     command=("/usr/sbin/sshd", "-De"),
 )
-
-
-def make_user_variant(home: str = f"/home/{USER}", user: str = USER) -> SshdVariant:
-    """Return the variant of a user with this home."""
-    config = f"{home}/.sshd_config"
-    command = ("/usr/sbin/sshd", "-De", "-f", config)
-    return SshdVariant(user=user, home=home, port=USER_PORT, sshd_config=config, command=command)
+_HOME = f"/home/{USER}"
+AS_USER = SshdVariant(
+    user=USER,
+    home=_HOME,
+    port=USER_PORT,
+    sshd_config=f"{_HOME}/.sshd_config",
+    command=("/usr/sbin/sshd", "-De", "-f", f"{_HOME}/.sshd_config"),
+)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.guest.toys import Lit, playbook
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.guest.playbooks.select import Selection
+from vsphere_ml.guest.playbooks.select import select_steps
 
 if TYPE_CHECKING:
     from tests.golden import Golden
@@ -17,23 +17,25 @@ BOOK = playbook(Lit(lamp="a"), Lit(lamp="b"), Lit(lamp="c"))
 
 
 @pytest.mark.parametrize(
-    ("selection", "chosen"),
+    ("steps", "from_step", "chosen"),
     [
-        (Selection(), "abc"),
-        (Selection(steps=("2",)), "b"),
-        (Selection(steps=("lamp c", "1")), "ac"),
-        (Selection(steps=("lit",)), "abc"),
-        (Selection(from_step="2"), "bc"),
-        (Selection(from_step="lit"), "abc"),
-        (Selection(from_step="lamp b", steps=("1", "3")), "c"),
+        ((), None, "abc"),
+        (("2",), None, "b"),
+        (("lamp c", "1"), None, "ac"),
+        (("lit",), None, "abc"),
+        ((), "2", "bc"),
+        ((), "lit", "abc"),
+        (("1", "3"), "lamp b", "c"),
     ],
 )
-def test_what_is_named_is_chosen_in_the_playbooks_order(selection: Selection, chosen: str) -> None:
-    assert [step.title[-1] for step in selection.of(BOOK)] == list(chosen)
+def test_what_is_named_is_chosen_in_the_playbooks_order(
+    steps: tuple[str, ...], from_step: str | None, chosen: str
+) -> None:
+    assert [step.title[-1] for step in select_steps(BOOK, steps, from_step).steps] == list(chosen)
 
 
 def test_a_name_of_no_step_is_answered_with_those_there_are(golden: Golden) -> None:
     with pytest.raises(ConfigError) as raised:
-        Selection(steps=("lamp x",)).of(BOOK)
+        select_steps(BOOK, ("lamp x",))
     assert raised.value.code == "guest.unknown-step"
     golden(raised.value)

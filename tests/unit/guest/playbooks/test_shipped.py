@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fakes.converging import check, converge
 from tests.fakes.guest import FakeGuest, Service
 from tests.unit.guest.cluster import NODE_1, REGISTRY_KEY, SECRETS, facts
 from tests.unit.guest.playbooks.test_playbook import SETTINGS
 from tests.unit.guest.recorder import Recorder
 from vsphere_ml.core.errors import ConfigError, GuestError
-from vsphere_ml.guest.converge import check, converge
 from vsphere_ml.guest.playbooks import playbook
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from vsphere_ml.kubernetes.image.containerfile import make_client_config, make_server_config
 from vsphere_ml.kubernetes.image.file_tree import FileEntry, FileKind, FileTree
 from vsphere_ml.kubernetes.image.read_image import ReadImage
-from vsphere_ml.kubernetes.image.variants import ROOT, SshdVariant, make_user_variant
+from vsphere_ml.kubernetes.image.variants import AS_USER, ROOT, SshdVariant
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-USER = make_user_variant()
+USER = AS_USER
 INCLUDE_SSH = "Include /etc/ssh/ssh_config.d/*.conf\nHost *\n    SendEnv LANG\n"
 INCLUDE_SSHD = "# Ubuntu's\nInclude /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\n"
 PASSWD = "root:x:0:0:root:/root:/bin/bash\nmpiuser:x:10001:10001::/home/mpiuser:/bin/sh\n"

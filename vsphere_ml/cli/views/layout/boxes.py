@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _CHAR, _LINE, _PAD, _TITLE = 6.7, 15, 9, 21  # of 11 px monospace text, in px
-_LEAST = 130
+_LEAST, _GAP = 130, 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,11 +66,11 @@ def _head(box: Box) -> float:
     return _TITLE + _LINE * len(box.lines) + (_PAD if box.lines or not box.inside else 0)
 
 
-def stack_boxes(boxes: Sequence[Box], gap: float = 16) -> _Drawing:
+def stack_boxes(boxes: Sequence[Box]) -> _Drawing:
     """Return boxes drawn one below another."""
     drawing = _Drawing()
     for each in boxes:
-        drawing.box(each, 1, drawing.height + (gap if drawing.elements else 1))
+        drawing.box(each, 1, drawing.height + (_GAP if drawing.elements else 1))
     return drawing
 
 
