@@ -5,6 +5,7 @@ Tests that share something made once for their module run one after another on o
 
 from __future__ import annotations
 
+import json
 import signal
 from functools import cache
 from pathlib import Path
@@ -16,9 +17,10 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from tests import skips
 from tests.golden import golden
+from vsphere_ml.cli.views.layout import envelope
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
 
 # A shell starts background jobs with SIGINT ignored, and so would be every process that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -39,6 +41,23 @@ settings.load_profile("unhurried")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--renew-golden", action="store_true", help="write what tests render now into tests/golden")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _answers_keep_to_their_schema() -> Iterator[None]:
+    """Hold each answer that a command writes in this process against docs/reference/answers.schema.json."""
+    with pytest.MonkeyPatch.context() as patch:
+        written = envelope.text
+
+        def checked(document: envelope.Document) -> str:
+            from tests.schemas.check import check_answer  # noqa: PLC0415 - most tests write none
+
+            text = written(document)
+            check_answer(json.loads(text))
+            return text
+
+        patch.setattr(envelope, "text", checked)
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

@@ -21,3 +21,9 @@ def templates() -> Path:
 
 def playbooks() -> Path:
     return folder("playbooks")
+
+
+def schema(name: str) -> Path:
+    """Return a JSON Schema for editors: `cluster` or `playbook`."""
+    folders = (_PACKAGE / "_shipped" / "schemas", _PACKAGE.parent / "docs" / "reference")
+    return next(each for each in folders if each.is_dir()) / f"{name}.schema.json"

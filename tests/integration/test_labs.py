@@ -55,6 +55,6 @@ def test_a_lab_says_on_sight_that_it_is_no_hardware() -> None:
         assert {"vsml", "lab", "simulated"} <= set(re.findall(r"\w+", session.about))
         session.close()
         assert "simulated" in view.text(lab).plain.splitlines()[0]
-        assert view.data(lab)["simulated"] is True
+        assert view.data(lab).more["simulated"] is True
     finally:
         server.stop_lab()

@@ -103,6 +103,8 @@ class Root(CommandGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Return the command of these words; `apply`, `help` and `version` are understood as what they name here."""
+        if ctx.resilient_parsing and args[0] in {"version", "help"}:  # at a TAB
+            return super().resolve_command(ctx, args[1:]) if args[0] == "help" and args[1:] else (None, None, [])
         if args[0] == "version":
             typer.echo(f"vsml {__version__}")
             raise typer.Exit

@@ -33,7 +33,7 @@ class Bug(VsmlError):  # noqa: N818 - reads as what it says
     status = BUG
 
 
-def run(name: str, settings: GlobalOptions, body: Callable[[Terminal], Answer]) -> int:
+def run(name: str, settings: GlobalOptions, body: Callable[[Terminal], Answer[object]]) -> int:
     """Return the exit status of this command, after its answer or its error was shown."""
     _end_like_ctrl_c()
     shell = terminal(settings)
@@ -62,7 +62,7 @@ def fail(shell: Terminal, name: str, error: VsmlError) -> int:
     return error.status
 
 
-def _show(shell: Terminal, name: str, answer: Answer) -> None:
+def _show(shell: Terminal, name: str, answer: Answer[object]) -> None:
     from vsphere_ml.cli.views.layout import error as view
 
     if shell.settings.output is Output.JSON:

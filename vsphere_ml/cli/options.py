@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVa
 import typer
 from typer.models import ArgumentInfo
 
+from vsphere_ml.cli import completion
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -106,7 +108,10 @@ ClusterFile = Annotated[Path, typer.Argument(metavar="[FILE]", help="The cluster
 Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask for confirmation.")]
 Server = Annotated[str | None, typer.Option(metavar="ADDRESS", help="The vCenter: host, host:port or URL.")]
 Username = Annotated[str | None, typer.Option(metavar="USER", help="User to sign in as.")]
-Lab = Annotated[str | None, typer.Option("--lab", metavar="NAME", help="The lab vCenter of this name.")]
+Lab = Annotated[
+    str | None,
+    typer.Option("--lab", metavar="NAME", help="The lab vCenter of this name.", autocompletion=completion.labs),
+]
 Datacenter = Annotated[str | None, typer.Option(metavar="NAME", help="The data centre, where there are several.")]
 ClusterFileOption = Annotated[
     Path, typer.Option("-f", "--file", metavar="FILE", help="The cluster file.", show_default="cluster.toml")
@@ -114,7 +119,13 @@ ClusterFileOption = Annotated[
 # For commands whose argument is FILE: `run` and `ssh` have no place for that argument.
 FileAsOption = Annotated[Path | None, typer.Option("-f", "--file", metavar="FILE", help="Cluster file, as an option.")]
 OnlyNodes = Annotated[
-    list[str] | None, typer.Option("--only", metavar="NODE", help="Only this node; repeat the option for several.")
+    list[str] | None,
+    typer.Option(
+        "--only",
+        metavar="NODE",
+        help="Only this node; repeat the option for several.",
+        autocompletion=completion.nodes,
+    ),
 ]
 _WAIT = "Wait this long for guests to answer."
 Wait = Annotated[float, typer.Option(min=0, metavar="SECONDS", help=_WAIT)]
@@ -148,7 +159,7 @@ def wants_json(arguments: Sequence[str]) -> bool:
     )
 
 
-def command(function: Callable[Concatenate[Terminal, P], Answer]) -> Callable[..., None]:
+def command(function: Callable[Concatenate[Terminal, P], Answer[object]]) -> Callable[..., None]:
     """Return `function` as a command that also takes the global options, shows its answer and exits."""
 
     @functools.wraps(function)

@@ -7,7 +7,7 @@ import os
 import select
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, Generic, TextIO, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,12 +20,18 @@ if TYPE_CHECKING:
 PIPE_WIDTH = 1000  # wide enough that nothing is folded where no terminal is
 
 
+D_co = TypeVar("D_co", covariant=True)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """A command's result: as text, as data for JSON, and the exit status. `errors` are those that did not stop it."""
+class Answer(Generic[D_co]):
+    """A command's result: as text, as data for JSON, and the exit status. `errors` are those that did not stop it.
+
+    The type of the data is what docs/reference/answers.schema.json is made from.
+    """
 
     text: RenderableType = ""
-    data: object = None
+    data: D_co
     status: int = 0
     errors: tuple[VsmlError, ...] = ()
 

@@ -372,4 +372,5 @@ class ClusterFile(FileTable):
 def make_json_schema() -> dict[str, Any]:
     """Return the JSON Schema of a cluster file, for editors; what keys mean together only `vsml check` says."""
     made = ClusterFile.model_json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made, "title": "vsml's cluster file"}
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, "$id": "urn:vsml:cluster", **made, "title": "vsml's cluster file"}

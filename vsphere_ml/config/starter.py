@@ -43,8 +43,9 @@ class StarterAnswers:
 
 
 def text() -> str:
-    """Return the starter file."""
-    return (shipped.templates() / "cluster.toml").read_text(encoding="utf-8")
+    """Return the starter file, with the schema for editors as taplo and Even Better TOML look for it."""
+    schema = f"#:schema {shipped.schema('cluster').as_uri()}\n"
+    return schema + (shipped.templates() / "cluster.toml").read_text(encoding="utf-8")
 
 
 def fill_in(answers: StarterAnswers) -> str:

@@ -13,11 +13,13 @@ import math
 import types
 import typing
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import Enum, StrEnum
 from pathlib import PurePath
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+M = TypeVar("M")
 Step = str | int
 _NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 LARGEST = 1 << 63  # beyond it other readers of JSON lose digits, and a float may overflow
@@ -35,6 +37,14 @@ class Mismatch(Exception):  # noqa: N818 - what the reader found, not a failure 
         return f"{'.'.join(map(str, self.path))}: {self.message}" if self.path else self.message
 
 
+@dataclass(frozen=True, slots=True)
+class Extended(Generic[T, M]):
+    """A dataclass's fields and those of a dictionary, which in JSON are one object."""
+
+    value: T
+    more: M
+
+
 def fields(value: object) -> dict[str, Any]:
     """Return a dataclass's fields as they are; TypeError for anything else."""
     if not dataclasses.is_dataclass(value):
@@ -50,6 +60,8 @@ def encode(value: object, special: Callable[[object], object] = fields) -> Any: 
     match value:
         case Enum():
             return value.value
+        case Extended():
+            return {**encode(value.value, special), **encode(value.more, special)}
         case None | bool() | str() | int() | float():
             return value
         case PurePath():

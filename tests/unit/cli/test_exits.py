@@ -32,7 +32,7 @@ def _signals_as_before() -> Iterator[None]:
 
 
 def ending(settings: GlobalOptions, error: BaseException) -> int:
-    def body(_terminal: Terminal) -> Answer:
+    def body(_terminal: Terminal) -> Answer[None]:
         raise error
 
     return exits.run("plan", settings, body)
@@ -111,9 +111,9 @@ def test_an_interrupt_names_the_vms_that_it_leaves_off(capsys: pytest.CaptureFix
 
 
 def test_being_told_to_end_is_as_ctrl_c() -> None:
-    def body(_terminal: Terminal) -> Answer:
+    def body(_terminal: Terminal) -> Answer[None]:
         signal.raise_signal(signal.SIGTERM)
-        return Answer()
+        return Answer(data=None)
 
     assert exits.run("plan", GlobalOptions(), body) == 130
 
@@ -133,8 +133,8 @@ def test_an_error_in_json_is_one_envelope_on_stdout(error: Exception, capsys: py
 
 def test_an_answer_with_errors_is_partial(capsys: pytest.CaptureFixture[str]) -> None:
     failed = VSphereError("node-02 failed", code="vsphere.task-failed")
-    answer = Answer(data={"nodes": []}, status=4, errors=(failed,))
-    assert exits.run("provision", JSON, lambda _terminal: answer) == 4
+    answer: Answer[object] = Answer(data={"nodes": []}, status=4, errors=(failed,))
+    assert exits.run("example", JSON, lambda _terminal: answer) == 4
     document = json.loads(capsys.readouterr().out)
     assert document["status"] == "partial"
     assert document["data"] == {"nodes": []}
@@ -142,11 +142,11 @@ def test_an_answer_with_errors_is_partial(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_what_was_said_on_the_way_is_among_the_messages(capsys: pytest.CaptureFixture[str]) -> None:
-    def body(terminal: Terminal) -> Answer:
+    def body(terminal: Terminal) -> Answer[int]:
         terminal.say("looking")
         return Answer(text="not shown", data=1)
 
-    exits.run("plan", JSON, body)
+    exits.run("example", JSON, body)
     result = capsys.readouterr()
     assert json.loads(result.out)["messages"] == ["looking"]
     assert result.err == "looking\n"

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import json
 import re
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
+import jsonschema
 import pytest
 
 from vsphere_ml import shipped
@@ -13,8 +18,6 @@ from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.report.file_choices import GpuChoice
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.golden import Golden
 
 FILLED = re.sub(r"<([^<>\n]+)>", r"\1", starter.text().replace("<angle brackets>", "angle brackets"))
@@ -43,6 +46,15 @@ def test_each_line_that_is_commented_out_is_right_too(line: str) -> None:
     text = FILLED.replace(line, line.removeprefix("# "))
     assert text != FILLED
     assert load_text(text).nodes
+
+
+def test_the_first_line_names_the_schema_for_editors() -> None:
+    first, _, rest = starter.text().partition("\n")
+    word, _, address = first.partition(" ")
+    file = Path(unquote(urlsplit(address).path))
+    assert (word, urlsplit(address).scheme) == ("#:schema", "file")
+    jsonschema.validate(tomllib.loads(FILLED), json.loads(file.read_text()))
+    assert rest.startswith("#")
 
 
 def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:

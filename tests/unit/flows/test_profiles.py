@@ -13,6 +13,7 @@ from tests.unit.core.sites import direct, one_host
 from vsphere_ml.cli.views.site import catalogue
 from vsphere_ml.cli.views.site import profiles as view
 from vsphere_ml.core.catalog.boards import BY_CODE
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.model.device_counts import Ask, Count, DirectPathProfile, InCluster, OnHost
 from vsphere_ml.core.model.inventory import HostRef
 from vsphere_ml.core.report.capacity_report import Counter, asks, list_capacity
@@ -65,7 +66,7 @@ def test_a_device_that_has_a_name_is_shown_by_it_also_of_a_kind_that_is_not_know
     shown = [each.split() for each in console.export_text().splitlines()]
     assert ["full", "NVIDIA", "Vmiop", "grid_a100-40c"] in shown
     assert ["new", "-", "Optical", "not", "known"] in shown
-    assert [each["name"] for each in view.data(found)["direct_path"]] == ["full", "new"]
+    assert [each.name for each in found.direct_path] == ["full", "new"]
 
 
 def test_a_cluster_is_counted_by_vcenter_or_summed_up() -> None:
@@ -102,7 +103,7 @@ def test_gpus_without_a_label_are_not_asked_for_beside_labelled_ones() -> None:
 def test_the_tables_say_who_counted_what_is_reserved_and_what_differs(golden: Golden) -> None:
     event: Told = {(FIRST, WHOLE): count(1), (InCluster(CLUSTER), WHOLE): count(2, reserved=2)}
     found = profiles(FakeVCenter(one_host(), told=event), None)
-    data = view.data(found)
+    data = encode(found)
     assert data["differences"] == list(found.differences) != []
     assert data["hosts"][0]["reported"] == {"consumed": 3, "remaining": 1, "most": 4, "reserved": 0}
     rendered = _rendered(found)
@@ -123,6 +124,6 @@ def test_nvidias_tables_are_shown_without_a_site() -> None:
     assert rows["A30-24C"]["nvlink"] == "pair"
     assert rows["L40S-48C"]["nvlink"] is rows["A100X-20C"]["nvlink"] is None
     assert (rows["A100X-8C"]["per_gpu"], rows["A100X-8C"]["per_gpu_mixed"]) == (5, 4)
-    assert rows["A100X-3-20C"]["mig"] == {"compute": 3, "memory": 4, "starts": [0, 4]}
+    assert rows["A100X-3-20C"]["mig"] == {"compute": 3, "memory": 4, "starts": (0, 4)}
     assert (rows["A100X-1-10C"]["from_esxi"], rows["A100X-1-5C"]["from_esxi"]) == ("8.0.3", None)
     assert {each["mmio_gib"] for name, each in rows.items() if name.startswith("A30-")} == {64}

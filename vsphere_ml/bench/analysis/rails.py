@@ -21,7 +21,7 @@ _NET = "NET/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _NodeRails:
+class NodeRails:
     """All rails of a node, sending and receiving at the same time as those of all others do."""
 
     node: str
@@ -38,7 +38,7 @@ class _NodeRails:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _NicChannels:
+class NicChannels:
     """NCCL's channels between nodes, by the NIC that a node's end of them goes by."""
 
     configuration: Configuration
@@ -47,9 +47,9 @@ class _NicChannels:
     channels: tuple[tuple[str, int], ...]  # by NIC
 
 
-def node_rails(runs: Sequence[Run]) -> tuple[_NodeRails, ...]:
+def node_rails(runs: Sequence[Run]) -> tuple[NodeRails, ...]:
     """Return each node that was measured by several rails at once, with the median launch of each tool."""
-    found: dict[tuple[str, str, bool], list[_NodeRails]] = {}
+    found: dict[tuple[str, str, bool], list[NodeRails]] = {}
     for run in runs:
         sent: dict[tuple[str, str, bool], list[LinkResult]] = {}
         for each in run.link_results if run.outcome is Outcome.COMPLETE else ():
@@ -64,12 +64,12 @@ def node_rails(runs: Sequence[Run]) -> tuple[_NodeRails, ...]:
     )
 
 
-def _node_rails(links: Sequence[LinkResult], run: Run) -> _NodeRails:
+def _node_rails(links: Sequence[LinkResult], run: Run) -> NodeRails:
     rates = [each.line_rate_bits_per_s or run.link.line_rate_bits_per_s for each in links]
     usable = [usable_of_link_result(each) or usable_of_rail(run.link, run.configuration) for each in links]
     known = [rate for rate in rates if rate is not None]
     left = [rate for rate in usable if rate is not None]
-    return _NodeRails(
+    return NodeRails(
         node=links[0].sender,
         tool=links[0].tool,
         rails=tuple(each.device for each in links),
@@ -85,16 +85,16 @@ def usable_of_rail(link: Link, asked: Configuration) -> float | None:
     return None if usable is None else usable / link.nics
 
 
-def nic_channels(runs: Sequence[Run]) -> tuple[_NicChannels, ...]:
+def nic_channels(runs: Sequence[Run]) -> tuple[NicChannels, ...]:
     """Return each node's channels by NIC, of every configuration over NCCL whose log names NICs."""
-    found: dict[tuple[str, str], _NicChannels] = {}
+    found: dict[tuple[str, str], NicChannels] = {}
     for run in runs:
         counted: dict[str, Counter[str]] = {}
         for path in run.paths if run.outcome is Outcome.COMPLETE else ():
             if path.carrier.startswith(_NET) and path.nic:
                 counted.setdefault(path.host, Counter()).update(path.nic.split("+"))
         for host, nics in counted.items():
-            found[repr(run.configuration), host] = _NicChannels(
+            found[repr(run.configuration), host] = NicChannels(
                 configuration=run.configuration,
                 node=host,
                 nics=max(run.link.nics, len(nics)),

@@ -25,7 +25,7 @@ SLOWER = 1.10  # a straggler's own work takes this much longer than that of the 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Straggler:
+class Straggler:
     """A rank that holds the others up."""
 
     rank: int
@@ -41,7 +41,7 @@ class Training:
     step: Estimate  # seconds
     summary: Summary
     samples_per_step: int | None  # of all ranks
-    stragglers: tuple[_Straggler, ...]
+    stragglers: tuple[Straggler, ...]
     parts: tuple[StepParts, ...]  # by rank; empty when not recorded
 
     @property
@@ -80,7 +80,7 @@ def step_time(launches: Sequence[Training]) -> Estimate:
     return launches[0].step if len(launches) == 1 else across_launches([each.step.value for each in launches])
 
 
-def stragglers(steps: Steps, dropped: int) -> tuple[_Straggler, ...]:
+def stragglers(steps: Steps, dropped: int) -> tuple[Straggler, ...]:
     """Return the ranks whose own work takes 10 % longer than that of the others, and surely longer, slowest first.
 
     Ranks that wait for each other have equal step times; only local steps or `compute_s` show whom they wait for.
@@ -100,10 +100,10 @@ def _own_work(steps: Steps, dropped: int) -> list[Sequence[float]]:
     return [row[dropped:] for row in steps.compute_s or steps.step_s]
 
 
-def _straggler(rank: int, row: Sequence[float], ordered: Sequence[Sequence[float]]) -> _Straggler | None:
+def _straggler(rank: int, row: Sequence[float], ordered: Sequence[Sequence[float]]) -> Straggler | None:
     ratios = [own / median_without(all_ranks, own) for own, all_ranks in zip(row, ordered, strict=True)]
     slower = statistics.median(ratios)
-    return _Straggler(rank=rank, slower=slower) if slower >= SLOWER and _is_surely_above_one(ratios) else None
+    return Straggler(rank=rank, slower=slower) if slower >= SLOWER and _is_surely_above_one(ratios) else None
 
 
 def _is_surely_above_one(ratios: Sequence[float]) -> bool:

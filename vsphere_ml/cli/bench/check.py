@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vsphere_ml.cli.options import command
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from vsphere_ml.bench.porting.check import PortingCheck
 
 Script = Annotated[Path, typer.Argument(metavar="SCRIPT", help="The training script; it is read, never run.")]
 Keras = Annotated[
@@ -18,7 +21,7 @@ Keras = Annotated[
 
 
 @command
-def check(_terminal: Terminal, script: Script, keras: Keras = 3) -> Answer:
+def check(_terminal: Terminal, script: Script, keras: Keras = 3) -> Answer["PortingCheck"]:
     """Hold a training script against the seven steps of porting to Horovod: found, missing or wrong, with the line.
 
     Exits with 6 when a step is missing or wrong.

@@ -13,6 +13,7 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 if TYPE_CHECKING:
     from vsphere_ml.bench.porting.loss_curves import CurveProof
     from vsphere_ml.bench.porting.rewrite.port_script import PortedScript
+    from vsphere_ml.cli.views.bench.ported_script import PortedScriptData
 
 Script = Annotated[Path, typer.Argument(metavar="SCRIPT", help="The training script.")]
 Arguments = Annotated[
@@ -54,7 +55,7 @@ def port(
     target: _PortTarget,
     proof: _PortProof,
     keras: Keras = 3,
-) -> Answer:
+) -> Answer["PortedScriptData"]:
     """Port a training script to Horovod: show the edits as a diff, each hunk with the step that it is for.
 
     Loops with TensorFlow's GradientTape, Keras' fit and PyTorch loops are ported. What is not certain is left alone and
@@ -75,7 +76,7 @@ def port(
         _write(terminal, ported, to)
     return Answer(
         text=view.text(ported),
-        data={**view.data(ported), "written": to, "proof": proven},
+        data=view.data(ported, to, proven),
         status=error.status if error else 0,
         errors=(error,) if error else (),
     )

@@ -9,23 +9,29 @@ import typer
 
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.predict.training_math import Optimizer, TrainingMath
+from vsphere_ml.cli import completion
 from vsphere_ml.cli.bench.run_options import Gradients
 from vsphere_ml.cli.options import command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.predict.gpu_memory import MemoryNeed
-    from vsphere_ml.bench.predict.predict import LinkModel, TrainingModel
+    from vsphere_ml.bench.predict.predict import LinkModel, Prediction, TrainingModel
     from vsphere_ml.bench.predict.roofline import Roofline
+    from vsphere_ml.cli.views.bench.predict import PredictionMore
+    from vsphere_ml.core.codec import Extended
 
 
 @option_group
 class _ModelOptions:
     """What is trained, and how fast without exchange."""
 
-    model: Annotated[str | None, typer.Option(metavar="NAME", help="A known model, for its number of parameters.")] = (
-        None
-    )
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="A known model, for its number of parameters.", autocompletion=completion.models
+        ),
+    ] = None
     parameters: Annotated[
         float | None, typer.Option(min=1, max=1e15, metavar="N", help="Trained parameters, such as 340e6.")
     ] = None
@@ -110,7 +116,13 @@ class _MemoryOptions:
     """Whether it fits a vGPU."""
 
     vgpu: Annotated[
-        str, typer.Option("--vgpu", metavar="PROFILE", help="Say whether a rank fits this vGPU, such as A100-40C.")
+        str,
+        typer.Option(
+            "--vgpu",
+            metavar="PROFILE",
+            help="Say whether a rank fits this vGPU, such as A100-40C.",
+            autocompletion=completion.vgpu_profiles,
+        ),
     ] = ""
     optimizer: Annotated[Optimizer, typer.Option(help="Optimizer, for what it keeps in GPU memory.")] = (
         Optimizer.MOMENTUM
@@ -142,11 +154,22 @@ class _ComparisonOptions:
         ),
     ] = None
     path: Annotated[
-        str, typer.Option("--path", metavar="NAME", help="Time over one path: nvlink3, pcie4, 100gbe; or all.")
+        str,
+        typer.Option(
+            "--path",
+            metavar="NAME",
+            help="Time over one path: nvlink3, pcie4, 100gbe; or all.",
+            autocompletion=completion.data_paths,
+        ),
     ] = ""
     roofline: Annotated[
         str,
-        typer.Option("--roofline", metavar="GPU", help="Roofline of this GPU: v100, a100-40, a100-80-sxm, h100-sxm."),
+        typer.Option(
+            "--roofline",
+            metavar="GPU",
+            help="Roofline of this GPU: v100, a100-40, a100-80-sxm, h100-sxm.",
+            autocompletion=completion.roofline_gpus,
+        ),
     ] = ""
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Draw the roofline on an HTML page.")] = (
         None
@@ -162,7 +185,7 @@ def predict(
     link: _LinkOptions,
     memory: _MemoryOptions,
     compared: _ComparisonOptions,
-) -> Answer:
+) -> Answer["Extended[Prediction, PredictionMore]"]:
     """Compute what exchanging gradients costs: all-reduce time, bounds of efficiency, hours of a training run.
 
     Nothing is measured and no cluster is needed. Bounds need a step time: `--step-ms`, or `--batch` with `--flops` and

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypedDict
+
 from vsphere_ml.cli.options import command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
+if TYPE_CHECKING:
+    from vsphere_ml.bench.predict.published import PublishedResult
+
+
+class PublishedData(TypedDict):
+    """Published results, and what nobody has published."""
+
+    published: tuple[PublishedResult, ...]
+    unpublished: tuple[str, ...]
+
 
 @command
-def list_published(_terminal: Terminal) -> Answer:
+def list_published(_terminal: Terminal) -> Answer[PublishedData]:
     """List published figures with their conditions and sources, to stand beside one's own.
 
     Hosts, versions and years differ, so none of them is a mark to beat.
@@ -17,5 +29,4 @@ def list_published(_terminal: Terminal) -> Answer:
     from vsphere_ml.bench.predict.published import PUBLISHED, UNPUBLISHED
     from vsphere_ml.cli.views.bench import published as view
 
-    data = {"published": list(PUBLISHED), "unpublished": list(UNPUBLISHED)}
-    return Answer(text=view.text(PUBLISHED, UNPUBLISHED), data=data)
+    return Answer(text=view.text(PUBLISHED, UNPUBLISHED), data={"published": PUBLISHED, "unpublished": UNPUBLISHED})

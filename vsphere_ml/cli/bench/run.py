@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from vsphere_ml.cli.bench.records.record import RECORDS
 from vsphere_ml.cli.bench.run_options import BenchOptions, bench_spec, launch_settings
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, OnlyNodes, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
+if TYPE_CHECKING:
+    from vsphere_ml.cli.views.bench.run import BenchRunData
+
 
 @command
-def run(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: BenchOptions, only: OnlyNodes = None) -> Answer:
+def run(
+    terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: BenchOptions, only: OnlyNodes = None
+) -> Answer["BenchRunData"]:
     """Measure Horovod across the cluster's nodes, and prove where it ran and that the ranks stayed in sync.
 
     Every launch is recorded when it has ended. Run it again with the same `--results` to make only the missing

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.launch.matrix import BenchSpec
     from vsphere_ml.bench.model.record import Run, Workload
     from vsphere_ml.cli.lab.lab_cluster import LabCluster
+    from vsphere_ml.core.diagnostics import Diagnostic
 
 LAB = "selftest"
 SLOWER = 4  # times, the slowed node's links
@@ -23,6 +24,14 @@ SWEPT = (2, 3, 4)  # numbers of nodes
 # The bound is a ring's, and MPICH of its own does not take one on three nodes. Set to it, and initialized for several
 # threads, MPICH 5.0.2 never leaves the start of Horovod 0.28.1, whose own thread is the only one to call it here.
 RING = {"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "ring", "HOROVOD_MPI_THREADS_DISABLE": "1"}
+
+
+class SelftestData(TypedDict):
+    """The checks on links of a known rate, and the record of their launches."""
+
+    record: Path
+    rate_bits_per_s: float
+    checks: tuple[Diagnostic, ...]
 
 
 @command
@@ -38,7 +47,7 @@ def selftest(
         int, typer.Option(min=1, help="On each number of nodes. More of them make up for what else runs here.")
     ] = 2,
     into: Annotated[Path | None, typer.Option("--results", metavar="FOLDER", help="Results folder.")] = None,
-) -> Answer:
+) -> Answer[SelftestData]:
     """Check vsml itself on this machine, before it is trusted on GPUs (needs root on Linux, and no vCenter).
 
     Four lab guests, links of a known rate between them: all-reduces of MPICH and Horovod on two, three and four nodes
@@ -73,7 +82,7 @@ def selftest(
     error = testing.failure(checks)
     return Answer(
         text=view.text(checks, record),
-        data={"record": str(record), "rate_bits_per_s": bits_per_s, "checks": list(checks)},
+        data={"record": record, "rate_bits_per_s": bits_per_s, "checks": checks},
         status=error.status if error else 0,
         errors=(error,) if error else (),
     )

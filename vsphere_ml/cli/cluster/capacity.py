@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
+if TYPE_CHECKING:
+    from vsphere_ml.cli.views.cluster.capacity import CapacityData
+
 
 @command
-def capacity(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
+def capacity(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer["CapacityData"]:
     """Show how many more nodes like those of the file would fit, and what prevents one more.
 
     All nodes of the file are counted as placed, also those that do not exist yet. Each kind of node is counted as if no

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, NotRequired, TypedDict
 
 import typer
 
-from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, Output, WaitOrNot, Yes, command
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, WaitOrNot, Yes, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 if TYPE_CHECKING:
-    from rich.console import Group
-
+    from vsphere_ml.core.codec import Extended
     from vsphere_ml.core.diagnostics import Diagnostic
     from vsphere_ml.core.model.spec import ClusterSpec
+
+
+class CheckedData(TypedDict):
+    """The rules that a file breaks; with `--template` also what vCenter knows of its template."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    template: NotRequired[tuple[Diagnostic, ...]]
 
 
 @command
@@ -34,7 +40,7 @@ def check(
     ] = False,
     wait: WaitOrNot = 600.0,
     yes: Yes = False,
-) -> Answer:
+) -> Answer["Extended[ClusterSpec, CheckedData]"]:
     """Validate a cluster file without a vCenter, and show the nodes it describes.
 
     Every mistake is reported at once, with its line; so is every rule of `vsml rules` that the file alone breaks. The
@@ -44,11 +50,11 @@ def check(
 
     Example: `vsml check cluster.toml`, or `vsml check cluster.toml --template --boot`
     """
-    from vsphere_ml.cli.views.cluster import nodes
+    from vsphere_ml.cli.views.cluster import nodes, templates
     from vsphere_ml.cli.views.site import rules
     from vsphere_ml.cli.wiring import guest_wiring
     from vsphere_ml.cli.wiring.cluster_file import load
-    from vsphere_ml.core.codec import encode
+    from vsphere_ml.core.codec import Extended
     from vsphere_ml.core.errors import ConfigError
     from vsphere_ml.core.rules import check as judge
 
@@ -64,11 +70,17 @@ def check(
     facts = _template(spec, terminal) if template else ()
     if boot:
         facts = _boot_template(spec, terminal, facts, wait_s=wait, yes=yes)
-    if terminal.settings.output is Output.JSON:
-        data = {**encode(spec), "diagnostics": encode(diagnostics)}
-        return _with_template(spec, data, facts) if template else Answer(data=data)
     text = nodes.text(spec, rules.diagnostic_lines(diagnostics))
-    return _with_template(spec, text, facts) if template else Answer(text=text)
+    found: CheckedData = {"diagnostics": diagnostics}
+    if not template:
+        return Answer(text=text, data=Extended(spec, found))
+    errors = templates.errors(str(spec.source), facts)
+    return Answer(
+        text=templates.text(text, facts),
+        data=Extended(spec, {**found, "template": facts}),
+        status=errors[0].status if errors else 0,
+        errors=errors,
+    )
 
 
 def _check_package(path: Path) -> None:
@@ -79,17 +91,6 @@ def _check_package(path: Path) -> None:
     package = read_package(path)
     check_firmware(package.about.name, package.about.firmware)
     package.verify()
-
-
-def _with_template(spec: ClusterSpec, shown: Group | dict[str, Any], facts: tuple[Diagnostic, ...]) -> Answer:
-    """Return what is shown of a file with what is known of its template, an error where that is not ready."""
-    from vsphere_ml.cli.views.cluster import templates
-
-    errors = templates.errors(str(spec.source), facts)
-    status = errors[0].status if errors else 0
-    if isinstance(shown, dict):
-        return Answer(data={**shown, "template": templates.data(facts)}, status=status, errors=errors)
-    return Answer(text=templates.text(shown, facts), status=status, errors=errors)
 
 
 def _template(spec: ClusterSpec, terminal: Terminal) -> tuple[Diagnostic, ...]:

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vsphere_ml.cli import completion
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DryRun, Parallel, Yes, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 if TYPE_CHECKING:
+    from vsphere_ml.cli.views.cluster.proposal import ProposalData
+    from vsphere_ml.cli.views.cluster.report import ReportData
     from vsphere_ml.core.plan.plan import Plan
 
 
@@ -22,10 +25,13 @@ def destroy(
     yes: Yes = False,
     dry_run: DryRun = False,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="VM", help="Remove this VM only; can be given several times.")
+        list[str] | None,
+        typer.Option(
+            metavar="VM", help="Remove this VM only; can be given several times.", autocompletion=completion.nodes
+        ),
     ] = None,
     parallel: Parallel = 64,
-) -> Answer:
+) -> Answer["ReportData | ProposalData"]:
     """Remove the cluster's VMs, rule and folder: what carries its mark, and nothing else.
 
     The plan is shown and confirmed first.

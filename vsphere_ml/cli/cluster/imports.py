@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vsphere_ml.cli.commands import App
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, command
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from vsphere_ml.cli.views.cluster.imports import ImportedClusterData
 
 app = App(help="Make a cluster file of another tool's.", no_args_is_help=True)
 
@@ -25,7 +28,7 @@ def vhpc(
     terminal: Terminal,
     conf: Annotated[Path, typer.Argument(metavar="CONF", help="The vhpc-toolkit's cluster file.")],
     file: ClusterFile = DEFAULT_FILE,
-) -> Answer:
+) -> Answer["ImportedClusterData"]:
     """Convert a cluster file of VMware's vhpc-toolkit, including its ranges and its mapping to hosts.
 
     What could not be converted, and what is left to fill in, is listed with its line, here and at the top of the new

@@ -12,6 +12,7 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from vsphere_ml.cli.views.site.new_file import BlankFileData, NewFileData
     from vsphere_ml.cli.wiring.site_wiring import SignInTarget
 
 
@@ -33,7 +34,9 @@ class InitOptions:
 
 
 @command
-def init(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: InitOptions) -> Answer:
+def init(
+    terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: InitOptions
+) -> Answer["BlankFileData | NewFileData"]:
     """Write a commented cluster file. An existing file is not overwritten.
 
     Where options or the environment name a vCenter, it is read and asks for what it leaves open: cluster, template,
@@ -55,7 +58,7 @@ def init(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: InitOpt
     return Answer(text=line(f"wrote {file}"), data={"file": file})
 
 
-def _from_site(terminal: Terminal, file: Path, where: SignInTarget, given: InitOptions) -> Answer:
+def _from_site(terminal: Terminal, file: Path, where: SignInTarget, given: InitOptions) -> Answer[NewFileData]:
     """Read the vCenter, ask what it leaves open, and write a file whose nodes fit."""
     from vsphere_ml.cli.cluster import file_questions
     from vsphere_ml.cli.views.site import new_file as view

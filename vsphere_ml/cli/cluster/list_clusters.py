@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from vsphere_ml.cli.options import SiteFile, SiteOptions, command
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from vsphere_ml.cli.views.cluster.clusters import ClusterListData
 
 
 @command
@@ -12,7 +17,7 @@ def list_clusters(
     file: SiteFile = None,
     *,
     site: SiteOptions,
-) -> Answer:
+) -> Answer["ClusterListData"]:
     """List all clusters that vsml made in a vCenter: their nodes, hosts and GPUs.
 
     Without a file: the vCenter that options or the environment name, else ./cluster.toml.

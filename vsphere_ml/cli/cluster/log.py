@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, command
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from vsphere_ml.cli.views.cluster.log import LogData
 
 
 @command
@@ -16,7 +19,7 @@ def log(
     file: ClusterFile = DEFAULT_FILE,
     *,
     last: Annotated[int, typer.Option("--last", min=1, metavar="N", help="Show the last N changes.")] = 50,
-) -> Answer:
+) -> Answer["LogData"]:
     """Show which changes were made to a cluster's VMs and hosts from this machine: who, when, what, and the outcome.
 
     A line is on disk before a change begins and another after it ended, so that a run that was killed is in it too: a

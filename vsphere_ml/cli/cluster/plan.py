@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,9 @@ from vsphere_ml.cli.options import (
     option_group,
 )
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from vsphere_ml.cli.views.cluster.proposal import ExplainedProposalData, ProposalData
 
 
 @option_group
@@ -33,7 +36,9 @@ class _PlanOptions:
 
 
 @command
-def plan(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _PlanOptions) -> Answer:
+def plan(
+    terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _PlanOptions
+) -> Answer["ProposalData | ExplainedProposalData"]:
     """Show what `vsml provision` would do, to hosts, VMs and guests, and change nothing.
 
     Example: `vsml plan cluster.toml --save monday.plan`
@@ -72,5 +77,5 @@ def plan(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _PlanOp
     if not given.explain:
         return Answer(text=text, data=view.data(proposal), status=status)
     why = explain_placement.explain(proposal.solution)
-    data = {**view.data(proposal), "explained": explanation.data(why)}
-    return Answer(text=Group(explanation.text(why), text), data=data, status=status)
+    explained: ExplainedProposalData = {**view.data(proposal), "explained": why}
+    return Answer(text=Group(explanation.text(why), text), data=explained, status=status)

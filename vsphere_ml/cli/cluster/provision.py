@@ -26,6 +26,8 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from vsphere_ml.cli.views.cluster.proposal import ProposalData
+    from vsphere_ml.cli.views.cluster.report import ReportData
     from vsphere_ml.flows.cluster.proposal import Proposal
     from vsphere_ml.flows.cluster.provision import ProvisionTask
     from vsphere_ml.flows.cluster.saved import SavedPlan
@@ -77,7 +79,9 @@ class _ProvisionOptions:
 
 
 @command
-def provision(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _ProvisionOptions) -> Answer:
+def provision(
+    terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _ProvisionOptions
+) -> Answer["ReportData | ProposalData"]:
     """Create or update the cluster to match the file, then configure its guests.
 
     Reads the site, shows the plan, asks, applies it and verifies. Existing nodes are kept, an interrupted run is

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DetailedExitcode, OnlyNodes, command
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from vsphere_ml.cli.views.cluster.status import StatusData
 
 
 @command
@@ -13,7 +18,7 @@ def status(
     *,
     only: OnlyNodes = None,
     detailed_exitcode: DetailedExitcode = False,
-) -> Answer:
+) -> Answer["StatusData"]:
     """Show the cluster's nodes, how they differ from the file, and where their GPUs and NICs are.
 
     Example: `vsml status cluster.toml`

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vsphere_ml.cli import completion
 from vsphere_ml.cli.options import (
     DEFAULT_FILE,
     ClusterFile,
@@ -19,6 +20,9 @@ from vsphere_ml.cli.options import (
 )
 from vsphere_ml.cli.terminal import Answer, Terminal
 
+if TYPE_CHECKING:
+    from vsphere_ml.cli.views.guests.guests import ConfigureData
+
 
 @option_group
 class _ConfigureOptions:
@@ -27,15 +31,23 @@ class _ConfigureOptions:
     only: OnlyNodes = None
     step: Annotated[
         list[str] | None,
-        typer.Option(metavar="STEP", help="This step only, by kind, title, or number as `base:3`; repeatable."),
+        typer.Option(
+            metavar="STEP",
+            help="This step only, by kind, title, or number as `base:3`; repeatable.",
+            autocompletion=completion.steps,
+        ),
     ] = None
-    from_step: Annotated[str | None, typer.Option(metavar="STEP", help="This step and those after it.")] = None
+    from_step: Annotated[
+        str | None, typer.Option(metavar="STEP", help="This step and those after it.", autocompletion=completion.steps)
+    ] = None
     wait: Wait = 300.0
     parallel: ParallelGuests = 32
 
 
 @command
-def configure(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _ConfigureOptions) -> Answer:
+def configure(
+    terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _ConfigureOptions
+) -> Answer["ConfigureData"]:
     """Run the cluster file's playbooks in the guests of running VMs, over SSH.
 
     Every playbook is validated before a guest is changed. Shows what is missing, asks, applies it and checks again; a

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vsphere_ml.cli import completion
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Output, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
@@ -18,12 +19,17 @@ if TYPE_CHECKING:
 def cp(
     terminal: Terminal,
     paths: Annotated[
-        list[str], typer.Argument(metavar="SOURCE... TARGET", help="Paths here, or in a node as NODE:PATH.")
+        list[str],
+        typer.Argument(
+            metavar="SOURCE... TARGET",
+            help="Paths here, or in a node as NODE:PATH.",
+            autocompletion=completion.paths_in_nodes,
+        ),
     ],
     *,
     file: ClusterFileOption = DEFAULT_FILE,
     refresh: Refresh = False,
-) -> Answer:
+) -> Answer[None]:
     """Copy files and folders to or from nodes, as the user of `[guest]`; the exit status is that of `scp`.
 
     vCenter is read only when a node's address is not known from an earlier run.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,9 @@ from vsphere_ml.cli.options import (
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
 
+if TYPE_CHECKING:
+    from vsphere_ml.cli.views.guests.command import RunData
+
 
 @option_group
 class _RunOptions:
@@ -33,7 +36,7 @@ class _RunOptions:
 
 
 @command
-def run(terminal: Terminal, words: Command = None, *, given: _RunOptions) -> Answer:
+def run(terminal: Terminal, words: Command = None, *, given: _RunOptions) -> Answer["RunData"]:
     """Run a command on all nodes at once, and show what it said, equal answers together.
 
     It runs as the user of `[guest]`, and as root with `--sudo`. Nobody is asked first. vCenter is read only when a

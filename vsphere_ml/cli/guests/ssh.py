@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Never
 
 import typer
 
+from vsphere_ml.cli import completion
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Command, Output, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 @command
 def ssh(
     terminal: Terminal,
-    node: Annotated[str, typer.Argument(metavar="NODE", help="The node.")],
+    node: Annotated[str, typer.Argument(metavar="NODE", help="The node.", autocompletion=completion.nodes)],
     words: Command = None,
     *,
     file: ClusterFileOption = DEFAULT_FILE,
     refresh: Refresh = False,
-) -> Answer:
+) -> Answer[None]:
     """Sign in to a node by SSH, or run one command there as its user; the exit status is that of `ssh`.
 
     vCenter is read only when the node's address is not known from an earlier run.

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, OnlyNodes, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+
+class _SshHost(TypedDict):
+    node: str
+    address: str
+
+
+class SshConfigData(TypedDict):
+    """The text for OpenSSH's client, and the hosts in it."""
+
+    config: str
+    hosts: list[_SshHost]
 
 
 @command
 def ssh_config(
     terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, only: OnlyNodes = None, refresh: Refresh = False
-) -> Answer:
+) -> Answer["SshConfigData"]:
     """Print an ssh_config of the nodes, so that `ssh`, `scp`, `rsync` and editors enter them without vsml and vCenter.
 
     Each node is a host of its name, and of its name with the cluster's behind it, with the keys and the pinned host
@@ -29,5 +43,5 @@ def ssh_config(
     names = [node.name for node in select_nodes(spec, only or ()).nodes]
     targets = find_targets(terminal, spec, names, refresh=refresh)
     text = "\n\n".join(config(name, (f"{name}.{spec.name}",), target) for name, target in targets.items())
-    hosts = [{"node": name, "address": target.host} for name, target in targets.items()]
+    hosts: list[_SshHost] = [{"node": name, "address": target.host} for name, target in targets.items()]
     return Answer(text=line(text), data={"config": text, "hosts": hosts})

@@ -23,6 +23,7 @@ from vsphere_ml.core.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from vsphere_ml.cli.views.guests.verify import VerifyData
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.flows.guests.verify import Verification
 
@@ -45,7 +46,7 @@ class _VerifyOptions:
 @command
 def verify(
     terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, only: OnlyNodes = None, given: _VerifyOptions
-) -> Answer:
+) -> Answer["VerifyData"]:
     """Ask every node what a training run needs to be true: GPU and licence, RDMA, GPUDirect, SSH mesh, clocks.
 
     Nothing is changed. Each fact comes with what was seen, and with `-v` the command that shows it again. A `warning`

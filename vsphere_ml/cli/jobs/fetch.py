@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vsphere_ml.cli.jobs.options import PlaceOptions, RunId, open_jobs
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from vsphere_ml.cli.views.jobs.job import FetchedJobData
 
 
 @command
@@ -23,7 +26,7 @@ def fetch(
     file: ClusterFileOption = DEFAULT_FILE,
     refresh: Refresh = False,
     place: PlaceOptions,
-) -> Answer:
+) -> Answer["FetchedJobData"]:
     """Copy what a job has made to this machine: its log, and the files in its folder that are new or changed.
 
     Each node's files go to a folder of their own. A job that runs is left alone.

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from vsphere_ml.cli.jobs.options import PlaceOptions, open_jobs
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from vsphere_ml.cli.views.jobs.job import JobListData
 
 
 @command
 def list_jobs(
     terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, refresh: Refresh = False, place: PlaceOptions
-) -> Answer:
+) -> Answer["JobListData"]:
     """List the jobs on the nodes, the latest first: running, ended with a status, stopped, or lost.
 
     A job's record and files stay on its nodes until `vsml job stop --delete` takes them away.

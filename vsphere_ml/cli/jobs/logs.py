@@ -13,8 +13,10 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vsphere_ml.bench.model.user_job import FoundJob
+    from vsphere_ml.bench.model.user_job import FoundJob, JobRecord
     from vsphere_ml.cli.jobs.options import OpenNodes
+    from vsphere_ml.cli.views.jobs.job import JobStateData
+    from vsphere_ml.core.codec import Extended
     from vsphere_ml.flows.kubernetes.user_job import PodJobs
 
 
@@ -27,7 +29,7 @@ def logs(
     file: ClusterFileOption = DEFAULT_FILE,
     refresh: Refresh = False,
     place: PlaceOptions,
-) -> Answer:
+) -> Answer["Extended[JobRecord, JobStateData]"]:
     """Show what a job's ranks printed, each line after its rank's number; and, once it has ended, how.
 
     Example: `vsml job logs --follow`
@@ -38,7 +40,9 @@ def logs(
     return follow_job(terminal, jobs, choose_job(jobs.find(), job), to_end=follow)
 
 
-def follow_job(terminal: Terminal, jobs: OpenNodes | PodJobs, job: FoundJob, *, to_end: bool = True) -> Answer:
+def follow_job(
+    terminal: Terminal, jobs: OpenNodes | PodJobs, job: FoundJob, *, to_end: bool = True
+) -> Answer[Extended[JobRecord, JobStateData]]:
     """Show the job's lines, and at its end what became of it."""
     from vsphere_ml.bench.model.user_job import JobState
     from vsphere_ml.cli.views.jobs import job as view

@@ -27,6 +27,8 @@ from vsphere_ml.core.errors import ConfigError
 if TYPE_CHECKING:
     from vsphere_ml.bench.model.user_job import FoundJob, JobRecord
     from vsphere_ml.cli.jobs.options import OpenNodes
+    from vsphere_ml.cli.views.jobs.job import JobStateData
+    from vsphere_ml.core.codec import Extended
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.flows.jobs.start import JobRequest
     from vsphere_ml.flows.kubernetes.user_job import PodJobs
@@ -90,7 +92,7 @@ def run(
     given: _JobOptions,
     only: OnlyNodes = None,
     refresh: Refresh = False,
-) -> Answer:
+) -> Answer["JobRecord | Extended[JobRecord, JobStateData]"]:
     """Run a program of your own on all nodes: copy a folder, start a command in it, show what its ranks print.
 
     The job goes on when the terminal is lost; a Ctrl-C stops it. The exit status is 0 when its launcher's is, and 6
@@ -122,7 +124,7 @@ def run(
             record = start_job(jobs.spec, jobs.guests, jobs.places, asked)
     terminal.say(view.describe_start(record))
     if given.detach:
-        return Answer(data=view.record_data(record))
+        return Answer(data=record)
     return _follow(terminal, jobs, record)
 
 
@@ -132,7 +134,9 @@ def _in_pods(asked: JobRequest, image: PodImageOptions) -> JobRequest:
     return replace(asked, launcher=launcher, tools=image.tools(asked.tools))
 
 
-def _follow(terminal: Terminal, jobs: OpenNodes | PodJobs, record: JobRecord) -> Answer:
+def _follow(
+    terminal: Terminal, jobs: OpenNodes | PodJobs, record: JobRecord
+) -> Answer[Extended[JobRecord, JobStateData]]:
     from vsphere_ml.cli.jobs.logs import follow_job
 
     try:

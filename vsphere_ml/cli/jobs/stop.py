@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vsphere_ml.cli.jobs.options import PlaceOptions, RunId, open_jobs
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from vsphere_ml.cli.views.jobs.job import StoppedJobData
 
 
 @command
@@ -20,7 +23,7 @@ def stop(
     file: ClusterFileOption = DEFAULT_FILE,
     refresh: Refresh = False,
     place: PlaceOptions,
-) -> Answer:
+) -> Answer["StoppedJobData"]:
     """Stop a job: end all its processes on all its nodes, after ten seconds by force, and no process of another job.
 
     Which one need not be said where one job runs. One that has ended is only cleaned up.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
@@ -109,6 +109,13 @@ class _ExportTarget:
     offline: Annotated[bool, typer.Option("--offline", help="Do not ask the hosts how they spell vGPUs.")] = False
 
 
+class KubernetesData(TypedDict):
+    """The files, and the folder that they were written to with `--into`."""
+
+    files: tuple[ExportedFile, ...]
+    folder: Path | None
+
+
 @app.command()
 @command
 def kubernetes(
@@ -119,7 +126,7 @@ def kubernetes(
     supervisor: _SupervisorOptions,
     operators: _OperatorOptions,
     job: _MpiJobOptions,
-) -> Answer:
+) -> Answer[KubernetesData]:
     """Write the nodes for a Supervisor: VM class, cluster, namespaces, values of NVIDIA's operators, a first MPIJob.
 
     GPUs, NICs and the VMs' advanced settings are those that `vsml provision` would give. What the file does not have

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
@@ -16,6 +16,7 @@ from vsphere_ml.kubernetes.image.variants import MpiName
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from vsphere_ml.core.diagnostics import Diagnostic
     from vsphere_ml.kubernetes.image.containerfile import ImageSpec
     from vsphere_ml.kubernetes.image.variants import SshdVariant
 
@@ -51,9 +52,24 @@ Check = Annotated[
 ]
 
 
+class ImageData(TypedDict):
+    """The image's files by name, the folder that they were written to, and what has built it."""
+
+    files: Mapping[str, str]
+    folder: Path | None
+    builder: str | None
+
+
+class CheckedImagesData(TypedDict):
+    """What breaks the contract, each with its rule as `code`, its image as `file` and the path in it as `target`."""
+
+    images: list[str]
+    diagnostics: tuple[Diagnostic, ...]
+
+
 @app.command()
 @command
-def image(_terminal: Terminal, *, given: _ImageOptions, check: Check = None) -> Answer:
+def image(_terminal: Terminal, *, given: _ImageOptions, check: Check = None) -> Answer["ImageData | CheckedImagesData"]:
     """Write the image of an MPIJob on a base of yours, build it, or check one that is there.
 
     mpi-operator wants an sshd that takes the job's key, and the same MPI in launcher and workers; images of NGC have no
@@ -86,7 +102,7 @@ def _require_base(given: _ImageOptions) -> None:
         raise ConfigError("--build builds what --into has written", code="usage", hint="--into FOLDER --build TAG")
 
 
-def _check(paths: list[Path], variant: SshdVariant) -> Answer:
+def _check(paths: list[Path], variant: SshdVariant) -> Answer[CheckedImagesData]:
     from vsphere_ml.cli.views.kubernetes import image as view
     from vsphere_ml.kubernetes.image.contract import check_images, contract_error
     from vsphere_ml.kubernetes.image.read_image import read_image
@@ -101,7 +117,7 @@ def _check(paths: list[Path], variant: SshdVariant) -> Answer:
     )
 
 
-def _write(spec: ImageSpec, into: Path | None, build: str | None) -> Answer:
+def _write(spec: ImageSpec, into: Path | None, build: str | None) -> Answer[ImageData]:
     from vsphere_ml.cli.views.layout.verbatim import VerbatimText
     from vsphere_ml.kubernetes.image.builder import build_image
     from vsphere_ml.kubernetes.image.containerfile import make_image_files

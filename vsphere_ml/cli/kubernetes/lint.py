@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
@@ -11,15 +11,24 @@ from vsphere_ml.cli.commands import App
 from vsphere_ml.cli.options import command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
+if TYPE_CHECKING:
+    from vsphere_ml.kubernetes.lint import LintedFile
+
 app = App(help="Prepare jobs for Kubernetes.", no_args_is_help=True)
 Files = Annotated[
     list[Path], typer.Argument(metavar="FILE...", help="YAML files with an MPIJob or a TrainJob; - is stdin.")
 ]
 
 
+class LintData(TypedDict):
+    """What was found in each file."""
+
+    files: tuple[LintedFile, ...]
+
+
 @app.command()
 @command
-def lint(_terminal: Terminal, files: Files) -> Answer:
+def lint(_terminal: Terminal, files: Files) -> Answer[LintData]:
     """Check MPIJobs and TrainJobs before submission: fields, the operator's rules, ranks against slots, GPUs and RDMA.
 
     An API server takes most broken jobs, and the operator refuses them with an Event alone. Needs no cluster. Exits

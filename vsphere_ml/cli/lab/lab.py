@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vsphere_ml.cli import completion
 from vsphere_ml.cli.commands import App
 from vsphere_ml.cli.options import command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from vsphere_ml.cli.views.lab.cache import CleanedData
+    from vsphere_ml.cli.views.lab.lab import (
+        BuiltLabData,
+        LabGuestData,
+        LabStatusData,
+        ShapedGuestsData,
+        SimulatedData,
+        StartedLabData,
+        StoppedLabData,
+    )
+    from vsphere_ml.core.codec import Extended
+    from vsphere_ml.lab.state import Lab
 
 app = App(
     no_args_is_help=True,
     help="A vCenter to try vsml on: simulated hosts, GPUs and NICs behind the real vSphere API (Linux only).",
 )
-Name = Annotated[str, typer.Option(metavar="NAME", help="The lab's name; several can run side by side.")]
+Name = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="The lab's name; several can run side by side.", autocompletion=completion.labs),
+]
 
 
 @option_group
@@ -35,7 +56,9 @@ def start_lab(
     topology: Annotated[
         str,
         typer.Argument(
-            metavar="[TOPOLOGY]", help="A name that `vsml lab topologies` lists, a TOML file, or a site record."
+            metavar="[TOPOLOGY]",
+            help="A name that `vsml lab topologies` lists, a TOML file, or a site record.",
+            autocompletion=completion.topologies,
         ),
     ] = "quad-8.0u3",
     name: Name = "default",
@@ -45,7 +68,7 @@ def start_lab(
         bool, typer.Option("--guests", help="Stand a Linux guest behind each VM with first boot data (needs root).")
     ] = False,
     plane_options: _KubernetesOptions,
-) -> Answer:
+) -> Answer["Extended[Lab, StartedLabData]"]:
     """Start a lab vCenter; build it first when its sources changed. Once is enough: it goes on running.
 
     With `--kubernetes` a real API server with Kubeflow's MPI operator is started too: what it refuses, a cluster
@@ -57,6 +80,7 @@ def start_lab(
     Example: `vsml lab up`, or `sudo vsml lab up seed-7.0u2 --name seed --guests`
     """
     from vsphere_ml.cli.views.lab import lab as view
+    from vsphere_ml.core.codec import Extended
     from vsphere_ml.lab import server
     from vsphere_ml.lab.kubernetes import control_plane
 
@@ -67,25 +91,28 @@ def start_lab(
     if plane is not None:
         having = f"with {plane_options.nodes} nodes" if plane_options.nodes else "without nodes"
         terminal.say(f"Kubernetes {plane.kubernetes} {having}; export KUBECONFIG={plane.kubeconfig}")
-    more = {"kubeconfig": plane.kubeconfig} if plane is not None else {}
-    return Answer(text=view.text(lab), data=view.data(lab) | {"started": started} | more)
+    about: StartedLabData = {"simulated": True, "started": started}
+    if plane is not None:
+        about["kubeconfig"] = plane.kubeconfig
+    return Answer(text=view.text(lab), data=Extended(lab, about))
 
 
 @app.command()
 @command
-def status(terminal: Terminal, name: Name = "default") -> Answer:
+def status(terminal: Terminal, name: Name = "default") -> Answer["Extended[Lab, LabStatusData]"]:
     """Show whether the lab runs, where, and its guests.
 
     Example: `vsml lab status`
     """
     from vsphere_ml.cli.views.lab import lab as view
+    from vsphere_ml.core.codec import Extended
     from vsphere_ml.lab import state
     from vsphere_ml.lab.guests import seen
 
     lab, home = state.running_lab(name), state.folder(name)
     terminal.chat(f"its state lies in {home}")
     guests = seen.guests(home)
-    return Answer(text=view.status(lab, guests), data=view.data(lab) | {"guests": guests})
+    return Answer(text=view.status(lab, guests), data=Extended(lab, {"simulated": True, "guests": guests}))
 
 
 @app.command()
@@ -103,7 +130,7 @@ def shape(
         bool, typer.Option("--uplink", help="Put them behind one uplink of this rate, which they share.")
     ] = False,
     name: Name = "default",
-) -> Answer:
+) -> Answer["ShapedGuestsData"]:
     """Give the links of lab guests a rate, in both directions, as a slow switch would (needs root).
 
     Example: `sudo vsml lab shape --rate 1gbit`, or `sudo vsml lab shape node-02 --rate none`
@@ -139,6 +166,7 @@ def fault(
         typer.Argument(
             metavar="[FAULT]",
             help="ssh-refused, cut, disk-full, package-fails, reboot, host-key, slow; none with --clear means all.",
+            autocompletion=completion.guest_faults,
         ),
     ] = None,
     *,
@@ -147,7 +175,7 @@ def fault(
         str, typer.Option(metavar="PACKAGE", help="The stand-in package that fails, or in whose installing to cut.")
     ] = "",
     name: Name = "default",
-) -> Answer:
+) -> Answer["LabGuestData"]:
     """Let something go wrong with a lab guest, or end that (needs root). `vsml lab status` shows what is in force.
 
     Example: `sudo vsml lab fault node-02 package-fails --package docker.io`, then `sudo vsml lab fault node-02 --clear`
@@ -179,7 +207,7 @@ def fault(
 
 @app.command("down")
 @command
-def stop_lab(terminal: Terminal, name: Name = "default") -> Answer:
+def stop_lab(terminal: Terminal, name: Name = "default") -> Answer["StoppedLabData"]:
     """Stop the lab and forget everything in it.
 
     Example: `vsml lab down`
@@ -195,7 +223,7 @@ def stop_lab(terminal: Terminal, name: Name = "default") -> Answer:
 
 @app.command()
 @command
-def env(_terminal: Terminal, name: Name = "default") -> Answer:
+def env(_terminal: Terminal, name: Name = "default") -> Answer["Extended[Lab, SimulatedData]"]:
     """Print export lines for govc and other clients.
 
     Example: `eval "$(vsml lab env)" && govc about`
@@ -215,7 +243,7 @@ def build(
     clean: Annotated[
         bool, typer.Option("--clean", help="Remove what is cached instead: programs, Go, runtimes, images of guests.")
     ] = False,
-) -> Answer:
+) -> Answer["BuiltLabData | CleanedData"]:
     """Build the lab's program into the cache, when it is not there yet.
 
     With --clean, show each cached thing with its size and remove it; what a running lab uses is kept.
@@ -231,7 +259,7 @@ def build(
     return Answer(text=line(str(program)), data={"program": program})
 
 
-def _clean(terminal: Terminal) -> Answer:
+def _clean(terminal: Terminal) -> Answer[CleanedData]:
     from vsphere_ml.cli.views.lab import cache as view
     from vsphere_ml.lab import cache
 
@@ -243,7 +271,7 @@ def _clean(terminal: Terminal) -> Answer:
 
 @app.command()
 @command
-def topologies(_terminal: Terminal) -> Answer:
+def topologies(_terminal: Terminal) -> Answer["Mapping[str, Path]"]:
     """List the sites that ship.
 
     Example: `vsml lab topologies`

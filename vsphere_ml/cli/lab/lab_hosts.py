@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,13 +10,16 @@ from vsphere_ml.cli.lab.lab import Name, app
 from vsphere_ml.cli.options import command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 
+if TYPE_CHECKING:
+    from vsphere_ml.cli.views.lab.lab_hosts import LabHostsData
+
 
 @app.command()
 @command
 def hosts(
     _terminal: Terminal,
     name: Name = "default",
-) -> Answer:
+) -> Answer["LabHostsData"]:
     """List the lab's ESXi hosts: where their shells answer, whether SSH runs, and how they are to fail.
 
     Example: `vsml lab hosts`
@@ -49,7 +52,7 @@ def host(
     name: Name = "default",
     *,
     given: _HostOptions,
-) -> Answer:
+) -> Answer["LabHostsData"]:
     """Let one of the lab's ESXi hosts fail, or reboot slowly, or come back; without options, show it.
 
     Example: `vsml lab host esx-02.lab.test no-return`, then `vsml lab host esx-02.lab.test --clear --back`

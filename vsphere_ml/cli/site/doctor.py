@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,8 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from vsphere_ml.cli.views.site.doctor import DoctorData
+    from vsphere_ml.cli.views.site.record import RecordData
     from vsphere_ml.cli.wiring.site_wiring import SignInTarget
     from vsphere_ml.config.secrets.sign_in import SignIn
     from vsphere_ml.core.diagnostics import Diagnostic
@@ -36,7 +38,7 @@ def doctor(
         ),
     ] = None,
     yes: Yes = False,
-) -> Answer:
+) -> Answer["DoctorData"]:
     """Show where each part of the connection comes from, and whether the vCenter can be reached and signed in to.
 
     No secret is shown. With --record also all that vsml reads of a site is asked: of vCenter, and of the hosts and
@@ -70,7 +72,7 @@ def doctor(
 
 def _record(
     terminal: Terminal, folder: Path, to: SignIn, where: SignInTarget, file: Path | None, *, yes: bool
-) -> dict[str, Any]:
+) -> RecordData:
     """Read the site, show what a record of it would hold, and write it once that was agreed to; return what it is."""
     from vsphere_ml.cli.consent import Declined
     from vsphere_ml.cli.views.site import record as view
@@ -117,7 +119,7 @@ def _cluster(file: Path | None) -> ClusterSpec | None:
     return None if file is None else load(file)
 
 
-def _answer(checks: Sequence[Diagnostic], error: VsmlError | None = None) -> Answer:
+def _answer(checks: Sequence[Diagnostic], error: VsmlError | None = None) -> Answer[DoctorData]:
     from vsphere_ml.cli.views.site import doctor as view
 
     status, errors = (error.status, (error,)) if error is not None else (0, ())

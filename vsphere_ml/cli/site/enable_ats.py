@@ -12,6 +12,7 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from vsphere_ml.cli.views.site.ats import AtsData
     from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
     from vsphere_ml.flows.hosts.ats_hosts import Task
     from vsphere_ml.flows.hosts.enable_ats import AtsPlan
@@ -82,7 +83,7 @@ class _AtsOptions:
 
 
 @command
-def enable_ats(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _AtsOptions) -> Answer:
+def enable_ats(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _AtsOptions) -> Answer["AtsData"]:
     """Enable PCIe Address Translation Services (not VMFS's atomic test-and-set) on the cluster's ESXi hosts.
 
     Shows for the kernel setting, the ConnectX firmware, graphics type and virtual functions what is configured, what

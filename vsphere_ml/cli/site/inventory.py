@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vsphere_ml.cli.options import SiteFile, SiteOptions, command
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.model.inventory import Inventory
 
 
 @command
@@ -17,7 +20,7 @@ def inventory(
     *,
     site: SiteOptions,
     tree: Annotated[bool, typer.Option("--tree", help="Draw each GPU host's PCIe topology.")] = False,
-) -> Answer:
+) -> Answer["Inventory"]:
     """Show hosts, GPUs and who uses them, NICs, NUMA nodes and device groups.
 
     Without a file: the vCenter that options or the environment name, else ./cluster.toml.
@@ -29,4 +32,4 @@ def inventory(
     from vsphere_ml.cli.wiring import site_wiring
 
     seen = site_wiring.read_named_site(file, site, terminal)
-    return Answer(text=drawing.text(seen) if tree else view.text(seen), data=view.data(seen))
+    return Answer(text=drawing.text(seen) if tree else view.text(seen), data=seen)

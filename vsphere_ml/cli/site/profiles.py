@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vsphere_ml.cli import completion
 from vsphere_ml.cli.options import SiteFile, SiteOptions, command
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from vsphere_ml.cli.views.site.catalogue import CatalogueData
+    from vsphere_ml.flows.profiles import OfferedProfiles
 
 
 @command
@@ -19,9 +24,13 @@ def profiles(
     host: Annotated[str, typer.Option(metavar="GLOB", help="Only hosts whose name matches.")] = "*",
     board: Annotated[
         str | None,
-        typer.Option(metavar="GLOB", help="Show NVIDIA's tables of the boards that match, and look at no site."),
+        typer.Option(
+            metavar="GLOB",
+            help="Show NVIDIA's tables of the boards that match, and look at no site.",
+            autocompletion=completion.boards,
+        ),
     ] = None,
-) -> Answer:
+) -> Answer["OfferedProfiles | CatalogueData"]:
     """Show which vGPU profiles, device groups and whole GPUs hosts offer, and how many are free, per host and cluster.
 
     What is free is counted each as if nothing else were taken: by vCenter from vSphere 9 on, else by vsml from NVIDIA's
@@ -38,10 +47,10 @@ def profiles(
     where = site_wiring.target(file, **vars(site))
     with site_wiring.vcenter(where.vcenter, terminal) as vcenter:
         found = flow.profiles(vcenter, where.datacenter, host)
-    return Answer(text=view.text(found), data=view.data(found))
+    return Answer(text=view.text(found), data=found)
 
 
-def _tables(glob: str) -> Answer:
+def _tables(glob: str) -> Answer[CatalogueData]:
     from fnmatch import fnmatchcase
 
     from vsphere_ml.cli.views.site import catalogue as view

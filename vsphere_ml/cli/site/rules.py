@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vsphere_ml.cli import completion
 from vsphere_ml.cli.commands import App
 from vsphere_ml.cli.default_group import DefaultGroup
 from vsphere_ml.cli.options import command
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from vsphere_ml.cli.views.site.rules import RuleData
 
 LIST = "list"
 
@@ -25,7 +29,7 @@ app = App(cls=_RulesGroup, help="List the rules that combinations of GPU, NIC, V
 
 @app.command(LIST)
 @command
-def list_rules(_terminal: Terminal) -> Answer:
+def list_rules(_terminal: Terminal) -> Answer["list[RuleData]"]:
     """List the rules: what each says, how serious it is, and from which versions on it holds.
 
     Example: `vsml rules`
@@ -39,8 +43,11 @@ def list_rules(_terminal: Terminal) -> Answer:
 @app.command()
 @command
 def why(
-    _terminal: Terminal, rule: Annotated[str, typer.Argument(metavar="RULE", help="The rule's id or number.")]
-) -> Answer:
+    _terminal: Terminal,
+    rule: Annotated[
+        str, typer.Argument(metavar="RULE", help="The rule's id or number.", autocompletion=completion.rules)
+    ],
+) -> Answer["RuleData"]:
     """Explain a rule: what it says, who keeps it, and the documents it comes from.
 
     Example: `vsml rules why gpudirect-rdma`

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
+from vsphere_ml.cli import completion
 from vsphere_ml.cli.options import DEFAULT_FILE, SiteFile, SiteOptions, command
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.model.inventory import Inventory
+
+
+class NcclTopologyData(TypedDict):
+    """NCCL's topology file of a node, and whether it is certain which GPU is which in the guest."""
+
+    xml: str
+    certain: bool
 
 
 @command
@@ -28,14 +39,17 @@ def topology(
     ] = None,
     nccl: Annotated[
         str | None,
-        typer.Option(metavar="NODE", help="Instead: NCCL's topology file of this node, which runs, by its host."),
+        typer.Option(
+            metavar="NODE",
+            help="Instead: NCCL's topology file of this node, which runs, by its host.",
+            autocompletion=completion.nodes,
+        ),
     ] = None,
-) -> Answer:
+) -> Answer["Inventory | NcclTopologyData"]:
     """Draw each GPU host: NUMA nodes, root ports, PCIe switches, GPUs and NICs, and who uses what.
 
     Example: `vsml topology cluster.toml --host 'esx-01*' --picture site.html`
     """
-    from vsphere_ml.cli.views.site import inventory as view
     from vsphere_ml.cli.views.site import site_page, tree
     from vsphere_ml.cli.views.site import topology as drawn
     from vsphere_ml.cli.wiring import site_wiring
@@ -56,10 +70,10 @@ def topology(
     if picture is not None:
         site_wiring.write(picture, site_page.html(seen) if picture.suffix == ".html" else drawn.svg(seen))
         terminal.say(f"drew {picture}")
-    return Answer(text=tree.text(seen), data=view.data(seen))
+    return Answer(text=tree.text(seen), data=seen)
 
 
-def _of_node(terminal: Terminal, file: Path, node: str) -> Answer:
+def _of_node(terminal: Terminal, file: Path, node: str) -> Answer[NcclTopologyData]:
     from vsphere_ml.cli.views.layout.text import line
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.cli.wiring.cluster_file import load

@@ -16,7 +16,7 @@ import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 from vsphere_ml.cli.wiring.guest_wiring import home
 from vsphere_ml.core import json_text
@@ -42,6 +42,33 @@ SCHEMA = "vsml.log/1"
 NAME = "changes.jsonl"
 LARGEST = 64 << 20  # bytes of a journal that are read, from its end
 _FIRST_BOOT = "guestinfo."  # extra config that cloud-init reads; vsml's own marks are below guestinfo.vsml.
+
+
+class _LoggedError(TypedDict):
+    code: str
+    message: str
+
+
+class LoggedChange(TypedDict):
+    """A change as both its lines tell it. Of one whose end nobody saw, `outcome` is `unknown` and `ended` null."""
+
+    time: str
+    ended: str | None
+    run: str
+    user: str
+    machine: str
+    pid: int
+    command: str
+    cluster: str
+    vcenter: str
+    object: str
+    what: str
+    kind: str
+    differences: list[str]
+    before: dict[str, Any]
+    after: dict[str, Any]
+    outcome: Literal["done", "failed", "unknown"]
+    error: _LoggedError | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +148,7 @@ def change_entry(change: Change | HostChange) -> dict[str, Any]:
     """Return a change as the journal has it: its object, what differs, and every field but guests' first-boot data."""
     if isinstance(change, HostChange):
         return _host_change_entry(change)
-    stages: Any = stages_of(Plan(stages=(Stage(title="", changes=(change,)),)))
+    stages = stages_of(Plan(stages=(Stage(title="", changes=(change,)),)))
     fields = dict(stages[0]["changes"][0])
     kind = fields.pop("change")
     if isinstance(change, SetSettings):

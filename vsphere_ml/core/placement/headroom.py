@@ -25,7 +25,7 @@ MOST = 512  # nodes; more are not counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Obstacle:
+class Obstacle:
     """Why some hosts cannot take one node more."""
 
     hosts: tuple[str, ...]
@@ -42,7 +42,7 @@ class Headroom:
     apart: int  # hosts that have no node of the cluster and can take one: so many fit with a host each
     exact: bool  # whether it is proven that not one more fits
     hosts: Mapping[str, int]  # how many of them each host would get
-    obstacles: tuple[_Obstacle, ...]  # to one more
+    obstacles: tuple[Obstacle, ...]  # to one more
 
 
 def headroom(spec: ClusterSpec, inventory: Inventory) -> tuple[Headroom, ...]:
@@ -137,7 +137,7 @@ def _count_apart(spec: ClusterSpec, inventory: Inventory, node: NodeSpec) -> int
     return sum(bool(table.candidates(extra, host).options) for host in free)
 
 
-def _obstacles(table: PlacementState, extra: NodeSpec) -> Iterator[_Obstacle]:
+def _obstacles(table: PlacementState, extra: NodeSpec) -> Iterator[Obstacle]:
     """Yield why each host cannot take one more, hosts with the same reasons together."""
     table.ask(every=False)
     table.requirements[extra.name] = requirements_of(extra, table.resolved, existing=False)
@@ -146,4 +146,4 @@ def _obstacles(table: PlacementState, extra: NodeSpec) -> Iterator[_Obstacle]:
         if found := table.candidates(extra, capacity).reasons:
             hosts.setdefault((tuple(map(str, found)), found[0].kind.value), []).append(capacity.host.name)
     for (reasons, hint), names in hosts.items():
-        yield _Obstacle(hosts=tuple(names), reasons=reasons, hint=hint)
+        yield Obstacle(hosts=tuple(names), reasons=reasons, hint=hint)

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NewType, TypeAlias, TypedDict
 
 from vsphere_ml.core import codec, json_memory, json_text
 from vsphere_ml.core.errors import ConfigError, NotPossible
@@ -20,23 +20,85 @@ from vsphere_ml.core.nodes.firstboot import FirstBoot, in_words
 from vsphere_ml.core.plan.describe import describe_saved
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from vsphere_ml.core.model.inventory import Inventory
-    from vsphere_ml.core.model.placement import NodePlacement
+    from vsphere_ml.core.model.inventory import HostRef, Inventory, PciAddress
+    from vsphere_ml.core.model.placement import Locality, NodePlacement, Pairing
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.plan.plan import Plan
     from vsphere_ml.flows.cluster.proposal import Proposal
     from vsphere_ml.flows.guests.configure import GuestPlan
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+# A change's fields by name, and its kind as `change`; a dataclass among them has its own kind as `type`.
+SavedChange = NewType("SavedChange", dict[str, Any])
 
 SCHEMA = "vsml.plan/4"
 HOSTS = "hosts"  # the stage before all others
 
 
+class FirstBootForm(TypedDict):
+    """What a new guest is told; the data itself is there by its digest alone."""
+
+    type: Literal["FirstBoot"]
+    by: Literal["cloud-init", "customization"]
+    user: str
+    address: str
+    digest: str
+
+
+class SavedStage(TypedDict):
+    """A stage of a plan; changes to one VM keep their order, a change to the site waits for all before it."""
+
+    title: str
+    changes: list[SavedChange]
+
+
+class _SavedPlaybook(TypedDict):
+    name: str
+    digest: str
+
+
+class SavedGuests(TypedDict):
+    """What playbooks change in guests: `pending` by node as `playbook: step`; `after_boot`: nodes that do not run."""
+
+    playbooks: list[_SavedPlaybook]
+    after_boot: list[str]
+    unreachable: list[str]
+    pending: dict[str, list[str]]
+
+
+class _SavedPlacement(TypedDict):
+    """Where a node sits: the GPUs that are counted on, and the NICs' physical functions."""
+
+    node: str
+    host: HostRef
+    host_name: str
+    numa_node: int | None
+    pairing: Pairing
+    profile: str
+    gpus: tuple[PciAddress, ...]
+    nics: tuple[PciAddress, ...]
+    locality: Locality
+    why: str
+
+
+class SavedDocument(TypedDict):
+    """A plan for `vsml provision --plan`. It is never decoded into changes: a fresh plan must come out the same."""
+
+    schema: str
+    cluster: str
+    spec: str
+    only: list[str]
+    site: str
+    stages: list[SavedStage]
+    guests: SavedGuests | None
+    placements: list[_SavedPlacement]
+    notes: list[str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _SavedStage:
+class _ReadStage:
     """One stage of it; each change by its kind and fields."""
 
     title: str
@@ -50,7 +112,7 @@ class SavedPlan:
     cluster: str
     spec: str  # digest of the spec it was made from
     site: str  # which vCenter and data centre
-    stages: tuple[_SavedStage, ...]
+    stages: tuple[_ReadStage, ...]
     guests: Any  # None: they are left alone
     placements: tuple[Any, ...]
     notes: tuple[str, ...]
@@ -60,7 +122,7 @@ class SavedPlan:
 
 def save(proposal: Proposal, spec: ClusterSpec) -> str:
     """Return the plan as the text of a file. It holds no secret: a spec has none."""
-    document: dict[str, Any] = {
+    document: SavedDocument = {
         "schema": SCHEMA,
         "cluster": spec.name,
         "spec": digest(spec),
@@ -71,7 +133,7 @@ def save(proposal: Proposal, spec: ClusterSpec) -> str:
         "placements": [_placement_fields(placement) for placement in proposal.plan.placements],
         "notes": list(proposal.plan.notes),
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(codec.encode(document), indent=2, ensure_ascii=False) + "\n"
 
 
 def load(text: str, file: str) -> SavedPlan:
@@ -140,7 +202,7 @@ def site_of(inventory: Inventory) -> str:
     return f"{inventory.about}, data centre {inventory.datacenter}"
 
 
-def stages_of(plan: Plan) -> list[dict[str, Any]]:
+def stages_of(plan: Plan) -> list[SavedStage]:
     """Return a plan's stages as a file and `-o json` show them."""
     stages: tuple[tuple[str, tuple[object, ...]], ...] = (
         (HOSTS, plan.host_changes),
@@ -153,11 +215,12 @@ def stages_of(plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def _encode_change(change: object) -> Json:
-    return {"change": type(change).__name__, **{key: _encode_value(each) for key, each in _fields(change).items()}}
+def _encode_change(change: object) -> SavedChange:
+    fields = {key: _encode_value(each) for key, each in _fields(change).items()}
+    return SavedChange({"change": type(change).__name__, **fields})
 
 
-def guests_of(plan: GuestPlan | None) -> Json:
+def guests_of(plan: GuestPlan | None) -> SavedGuests | None:
     """Return what is missing in guests as a plan file shows it: steps by name, since the words may differ each time."""
     if plan is None:
         return None
@@ -173,31 +236,44 @@ def guests_of(plan: GuestPlan | None) -> Json:
     }
 
 
-def _guest_differences(saved: Json, fresh: Json) -> Iterator[str]:
+def _guest_differences(saved: Json, fresh: SavedGuests | None) -> Iterator[str]:
     """Yield in words how what is missing in guests differs."""
-    if not isinstance(saved, dict) or not isinstance(fresh, dict):
+    if not isinstance(saved, dict) or fresh is None:
         yield "the guests are left alone now" if fresh is None else "the guests were left alone in it"
         return
     if saved.get("playbooks") != fresh["playbooks"]:
         yield "the playbooks were changed since"
-    for key, what in (("after_boot", "guests that boot first"), ("unreachable", "guests that cannot be asked")):
-        if saved.get(key) != fresh[key]:
-            yield f"{what}: {_words(fresh[key])} now, {_words(saved.get(key))} in the plan"
+    for key, what, present in (
+        ("after_boot", "guests that boot first", fresh["after_boot"]),
+        ("unreachable", "guests that cannot be asked", fresh["unreachable"]),
+    ):
+        if saved.get(key) != present:
+            yield f"{what}: {_words(present)} now, {_words(saved.get(key))} in the plan"
     before, now = saved.get("pending"), fresh["pending"]
-    if isinstance(before, dict) and isinstance(now, dict):
+    if isinstance(before, dict):
         for node in sorted({*before, *now}):
             if before.get(node) != now.get(node):
                 yield f"{node} needs {_words(now.get(node))} now, {_words(before.get(node))} in the plan"
 
 
-def _words(value: Json) -> str:
+def _words(value: object) -> str:
     return ", ".join(str(each) for each in value) if isinstance(value, list) and value else "none"
 
 
-def _placement_fields(placement: NodePlacement) -> Json:
+def _placement_fields(placement: NodePlacement) -> _SavedPlacement:
     """Return a placement without the picture of the VM that exists there."""
-    shown = {key: each for key, each in _fields(placement).items() if key not in {"existing", "target"}}
-    return {**{key: _encode_value(each) for key, each in shown.items()}, "node": placement.node.name}
+    return {
+        "node": placement.node.name,
+        "host": placement.host,
+        "host_name": placement.host_name,
+        "numa_node": placement.numa_node,
+        "pairing": placement.pairing,
+        "profile": placement.profile,
+        "gpus": placement.gpus,
+        "nics": placement.nics,
+        "locality": placement.locality,
+        "why": placement.why,
+    }
 
 
 def _fields(value: object) -> dict[str, Any]:
@@ -218,16 +294,24 @@ def _saved_form(value: object) -> object:
     """
     match value:
         case FirstBoot():
-            by = "cloud-init" if value.customization is None else "customization"
-            answers = {"by": by, "user": value.user, "address": in_words(value.address), "digest": value.digest}
-            return {"type": "FirstBoot", **answers}
+            return _first_boot_form(value)
         case _ if dataclasses.is_dataclass(value):
             return {"type": type(value).__name__, **_fields(value)}
         case _:
             return str(value)
 
 
-def _differences(saved: list[dict[str, Any]], fresh: list[dict[str, Any]]) -> list[str]:
+def _first_boot_form(data: FirstBoot) -> FirstBootForm:
+    return {
+        "type": "FirstBoot",
+        "by": "cloud-init" if data.customization is None else "customization",
+        "user": data.user,
+        "address": in_words(data.address),
+        "digest": data.digest,
+    }
+
+
+def _differences(saved: Sequence[SavedStage], fresh: Sequence[SavedStage]) -> list[str]:
     """Return what only one of the two plans would do, in words."""
     before, now = _by_title(saved), _by_title(fresh)
     gone = [f"no longer needed: {title}" for title in before if title not in now]
@@ -236,7 +320,7 @@ def _differences(saved: list[dict[str, Any]], fresh: list[dict[str, Any]]) -> li
     return [*gone, *new, *other] or ["the same changes in another order"]
 
 
-def _by_title(stages: list[dict[str, Any]]) -> dict[str, Any]:
+def _by_title(stages: Sequence[SavedStage]) -> dict[str, Any]:
     changes = [change for stage in stages for change in stage["changes"]]
     return {describe_saved(str(change.get("change", "?")), change): change for change in changes}
 

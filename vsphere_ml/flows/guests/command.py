@@ -27,7 +27,7 @@ _DENIED = ("permission denied", "operation not permitted", "are you root", "must
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _AnswerGroup:
+class AnswerGroup:
     """Nodes that answered the same."""
 
     nodes: tuple[str, ...]
@@ -39,7 +39,7 @@ class CommandResult:
     """What a command said: groups of equal answers, the largest first, and the nodes it could not be run on."""
 
     cluster: str
-    groups: tuple[_AnswerGroup, ...]
+    groups: tuple[AnswerGroup, ...]
     errors: Mapping[str, VsmlError]
     as_root: bool = False
 
@@ -136,7 +136,7 @@ def _group_answers(
     groups = sorted(nodes.items(), key=lambda item: -len(item[1]))
     return CommandResult(
         cluster=spec.name,
-        groups=tuple(_AnswerGroup(nodes=tuple(names), answer=answer) for answer, names in groups),
+        groups=tuple(AnswerGroup(nodes=tuple(names), answer=answer) for answer, names in groups),
         errors=errors,
         as_root=command.as_root,
     )

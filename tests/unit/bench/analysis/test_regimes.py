@@ -12,6 +12,7 @@ from vsphere_ml.bench.analysis.study import study
 from vsphere_ml.bench.analysis.summary import figures_of
 from vsphere_ml.bench.model.record import Link, Outcome, Run
 from vsphere_ml.bench.network.regimes import Regime
+from vsphere_ml.core.codec import encode
 
 # 4 MB over 10 MB/s are 0.4 s; on three nodes a ring takes 4/3 of that, two servers 2, one server 4.
 STEPS = {Regime.RING: 0.55, Regime.SHARDED: 0.83, Regime.ASYNCHRONOUS: 0.835, Regime.SYNCHRONOUS: 1.7}
@@ -89,7 +90,7 @@ def test_regimes_are_no_scaling_of_training_and_a_failed_launch_is_in_no_figure(
 
 
 def test_the_json_has_the_three_answers_and_the_order() -> None:
-    found = figures_of(study(three_nodes()))
+    found = encode(figures_of(study(three_nodes())))
     ring = next(each for each in found["regimes"] if each["regime"] == "ring")
     assert ring["launches"] == 3
     assert {ring[f"{each}_transfers"] for each in ("gradient", "model")} == {

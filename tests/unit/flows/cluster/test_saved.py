@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +16,6 @@ from tests.fakes.pictures import quad_8u3, seed_7u2
 from tests.fakes.requirements import cluster, node, seed_cluster
 from tests.fakes.site import FakeVCenter
 from tests.unit.flows.acting import Told, provision
-from tests.unit.flows.shape import departures
 from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.core.model.spec import ClusterSpec, SecretSource, VCenterSpec
 from vsphere_ml.flows.cluster.proposal import GuestConfig, propose
@@ -149,11 +149,12 @@ def test_no_secret_and_no_address_is_in_a_plan() -> None:
 )
 def test_a_saved_plan_is_as_the_schema_says(spec: ClusterSpec, picture: object) -> None:
     document = json.loads(text_of(spec, FakeVCenter(picture)))  # type: ignore[arg-type]
-    assert list(departures(document, SCHEMA)) == []
+    jsonschema.validate(document, SCHEMA)
 
 
-def test_the_schema_finds_departures(golden: Golden) -> None:
+def test_the_schema_finds_departures() -> None:
     document = json.loads(text_of(cluster(1), FakeVCenter(quad_8u3())))
     document["stages"][0]["changes"][0]["change"] = "Explode"
     del document["site"]
-    golden(list(departures(document, SCHEMA)))
+    found = jsonschema.Draft202012Validator(SCHEMA).iter_errors(document)
+    assert sorted(list(each.absolute_path) for each in found) == [[], ["stages", 0, "changes", 0]]

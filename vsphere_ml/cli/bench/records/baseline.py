@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 import typer
 
@@ -24,9 +24,19 @@ Least = Annotated[
 ]
 
 
+class BaselineData(TypedDict):
+    """The files that were written."""
+
+    baseline: Path
+    documents: tuple[Path, ...]
+    thresholds: Path
+
+
 @app.command()
 @command
-def make(terminal: Terminal, records: RecordsOrNewest = None, into: Into = None, least_launches: Least = 2) -> Answer:
+def make(
+    terminal: Terminal, records: RecordsOrNewest = None, into: Into = None, least_launches: Least = 2
+) -> Answer[BaselineData]:
     """Copy a record's complete and proven launches into a folder, with a file of thresholds to edit.
 
     `vsml bench gate RECORD --baseline FOLDER` holds later records against it, by the thresholds in that folder: 5 %

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,11 +10,14 @@ from vsphere_ml.cli.bench.records.record import First, Second
 from vsphere_ml.cli.options import command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
+if TYPE_CHECKING:
+    from vsphere_ml.bench.analysis.compare import Comparison
+
 Force = Annotated[bool, typer.Option("--force", help="Compare also what was not measured alike.")]
 
 
 @command
-def compare(_terminal: Terminal, first: First, second: Second, *, force: Force = False) -> Answer:
+def compare(_terminal: Terminal, first: First, second: Second, *, force: Force = False) -> Answer["Comparison"]:
     """Say whether B is faster or slower than A, with the interval of the ratio, or that nothing can be said.
 
     Each launch counts as one figure; steps of one launch depend on each other. Other configurations are refused.
@@ -26,4 +29,4 @@ def compare(_terminal: Terminal, first: First, second: Second, *, force: Force =
     from vsphere_ml.cli.views.bench import compare as view
 
     made = comparing.compare(store.read(first), store.read(second), force=force)
-    return Answer(text=view.text(made), data=view.data(made))
+    return Answer(text=view.text(made), data=made)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from vsphere_ml.cli.bench.records.record import Records
 from vsphere_ml.cli.options import command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
+if TYPE_CHECKING:
+    from vsphere_ml.cli.views.bench.explain import ExplainData
+
 
 @command
-def explain(_terminal: Terminal, records: Records) -> Answer:
+def explain(_terminal: Terminal, records: Records) -> Answer["ExplainData"]:
     """Hold a record's figures against what the link allows, and name what to change first.
 
     Only what the record can show is named: a wrong path, a straggler, input or CPUs that training waits for, a slow

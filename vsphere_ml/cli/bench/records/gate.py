@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
@@ -14,6 +14,7 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from vsphere_ml.bench.gate.gate import GateCheck
     from vsphere_ml.bench.gate.thresholds import Threshold
     from vsphere_ml.bench.model.record import Run
 
@@ -38,6 +39,12 @@ Thresholds = Annotated[
 JUnit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Also write the checks as JUnit XML.")]
 
 
+class GateData(TypedDict):
+    """What a record was held against, check by check."""
+
+    checks: tuple[GateCheck, ...]
+
+
 @option_group
 class _GateOptions:
     baseline: Baseline = None
@@ -48,7 +55,7 @@ class _GateOptions:
 
 
 @command
-def gate(terminal: Terminal, records: RecordsOrNewest = None, *, given: _GateOptions) -> Answer:
+def gate(terminal: Terminal, records: RecordsOrNewest = None, *, given: _GateOptions) -> Answer[GateData]:
     """Pass or fail results in CI: against a baseline, a share of the bound or a figure; failed launches fail it too.
 
     A regression needs both: a figure beyond the tolerance and a confidence interval that excludes chance. `--tolerance`
@@ -86,7 +93,7 @@ def gate(terminal: Terminal, records: RecordsOrNewest = None, *, given: _GateOpt
     error = gating.failure(checks, lambda launches: again.command(runs, found[0], launches))
     return Answer(
         text=view.text(checks),
-        data={"checks": list(checks)},
+        data={"checks": checks},
         status=error.status if error else 0,
         errors=(error,) if error else (),
     )

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
 from vsphere_ml.bench.model.transports import Transport
+from vsphere_ml.cli import completion
 from vsphere_ml.cli.options import command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.imports.parsed import ImportOptions
+    from vsphere_ml.bench.model.record import Run
 
 Logs = Annotated[list[Path], typer.Argument(metavar="LOG...", help="Output of one run each.")]
 Into = Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Results folder to write.")]
+
+
+class ImportedRunsData(TypedDict):
+    """The launches that logs tell of, and the documents that were written of them."""
+
+    record: Path
+    documents: list[Path]
+    runs: tuple[Run, ...]
 
 
 @option_group
@@ -40,7 +50,10 @@ class _ImportOptions:
     collective: Annotated[
         str,
         typer.Option(
-            "--collective", metavar="NAME", help="all_gather or another, where an nccl-tests log fits several."
+            "--collective",
+            metavar="NAME",
+            help="all_gather or another, where an nccl-tests log fits several.",
+            autocompletion=completion.collectives,
         ),
     ] = ""
     data_type: Annotated[
@@ -73,7 +86,7 @@ class _ImportOptions:
 
 
 @command
-def import_(terminal: Terminal, logs: Logs, into: Into, *, options: _ImportOptions) -> Answer:
+def import_(terminal: Terminal, logs: Logs, into: Into, *, options: _ImportOptions) -> Answer[ImportedRunsData]:
     """Read logs of other tools into a record, so that they get bounds, intervals and comparisons.
 
     Known are nccl-tests (all its collectives, table and `-J`), Horovod's synthetic benchmarks, tf_cnn_benchmarks,
@@ -91,4 +104,4 @@ def import_(terminal: Terminal, logs: Logs, into: Into, *, options: _ImportOptio
     runs = import_logs([(str(log), pieces(log), modified_time(log)) for log in logs], given)
     written = [store.write(run, into) for run in runs]
     terminal.say(f"wrote {len(written)} to {into}; now: vsml bench report {into}")
-    return Answer(text=view.text(runs), data={"record": into, "documents": written, "runs": list(runs)})
+    return Answer(text=view.text(runs), data={"record": into, "documents": written, "runs": runs})

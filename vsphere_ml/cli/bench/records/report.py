@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vsphere_ml.cli.bench.records.record import Records
 from vsphere_ml.cli.options import command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from vsphere_ml.bench.studies.side_by_side import SideBySide
+    from vsphere_ml.cli.views.bench.report import BenchReportData
 
 Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write one HTML file with plots.")]
 Markdown = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write Markdown.")]
@@ -47,7 +51,7 @@ def report(
     given: DocumentOptions,
     csv: Csv = None,
     study_name: OfStudy = None,
-) -> Answer:
+) -> Answer["SideBySide | BenchReportData"]:
     """Report a record: throughput and efficiency between their bounds, all-reduce bandwidth, proofs and placement.
 
     The HTML file is whole in itself: no script, nothing fetched.
@@ -67,14 +71,13 @@ def report(
     from vsphere_ml.cli.bench.files import write
     from vsphere_ml.cli.views.bench import report as view
     from vsphere_ml.cli.views.bench.studies import side_by_side as side_by_side_view
-    from vsphere_ml.core.codec import encode
 
     runs = store.read(*records)
     rows = (csv, sheet(runs))
     if study_name is not None:
         made = study_of_record(STUDIES[study_name], runs)
         documents = ((given.html, side_by_side_page(made)), (given.markdown, side_by_side_markdown(made)), rows)
-        answer = Answer(text=side_by_side_view.text(made), data=dict(encode(made)))
+        answer: Answer[SideBySide | BenchReportData] = Answer(text=side_by_side_view.text(made), data=made)
     else:
         seen = study(runs)
         content = story(seen)

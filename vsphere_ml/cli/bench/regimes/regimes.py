@@ -15,6 +15,7 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.launch.matrix import BenchSpec
+    from vsphere_ml.cli.views.bench.run import BenchRunData
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.flows.bench.launch import LaunchSettings
 
@@ -68,7 +69,7 @@ def regimes(
     given: RegimeTrainingOptions,
     how: RegimeLaunchOptions,
     only: OnlyNodes = None,
-) -> Answer:
+) -> Answer["BenchRunData"]:
     """Train one model by seven regimes, and hold each against its own bound: parameter servers, all-reduces, one GPU.
 
     Model, samples and their order are the same in all, on the nodes' CPUs; what differs is the exchange. Each launch

@@ -15,7 +15,10 @@ from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.launch.matrix import BenchSpec
+    from vsphere_ml.bench.studies.side_by_side import SideBySide
     from vsphere_ml.bench.studies.study_design import StudyDesign
+    from vsphere_ml.cli.views.bench.studies.side_by_side import StudyRecord
+    from vsphere_ml.core.codec import Extended
     from vsphere_ml.core.model.spec import ClusterSpec
 
 MOST_NODES = 4  # where `--nodes` is left out
@@ -31,7 +34,7 @@ def study(
     given: BenchOptions,
     only: OnlyNodes = None,
     wanted: DocumentOptions,
-) -> Answer:
+) -> Answer["Extended[SideBySide, StudyRecord]"]:
     """Measure side by side: transports, ATS off and on, vGPU and passthrough, or two TCP stacks.
 
     Each cell is measured or recorded as refused, with its cause. The same command goes on where it was interrupted.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 
@@ -10,7 +10,6 @@ from vsphere_ml.bench.analysis import metric
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.stats.verdicts import ComparisonResult
 from vsphere_ml.cli.views.layout.text import line, table
-from vsphere_ml.core.codec import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,11 +33,6 @@ NAMES = {metric.SAMPLES: "samples/s", metric.STEPS: "steps/s", metric.BUS: "bus 
 def text(made: Comparison) -> Group:
     """Return a line a configuration, then what else differs."""
     return Group(*_parts(made))
-
-
-def data(made: Comparison) -> dict[str, Any]:
-    """Return the comparison's fields."""
-    return dict(encode(made))
 
 
 def _parts(made: Comparison) -> Iterator[RenderableType]:

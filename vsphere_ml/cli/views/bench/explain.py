@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 
+from vsphere_ml.bench.analysis.summary import StudyFigures, figures_of
 from vsphere_ml.cli.views.bench.study import (
     head,
     link_table,
@@ -16,7 +17,6 @@ from vsphere_ml.cli.views.bench.study import (
     time_tables,
 )
 from vsphere_ml.cli.views.layout.text import line
-from vsphere_ml.core.codec import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,16 +27,20 @@ if TYPE_CHECKING:
     from vsphere_ml.core.diagnostics import Diagnostic
 
 
+class ExplainData(StudyFigures):
+    """What holds a benchmark up, the most important first, and the figures that it is seen in."""
+
+    diagnostics: Sequence[Diagnostic]
+
+
 def text(seen: Study, diagnostics: Sequence[Diagnostic]) -> Group:
     """Return the figures, then what they mean."""
     return Group(*_parts(seen, diagnostics))
 
 
-def data(seen: Study, diagnostics: Sequence[Diagnostic]) -> dict[str, Any]:
+def data(seen: Study, diagnostics: Sequence[Diagnostic]) -> ExplainData:
     """Return the remarks, and the figures they are about without each launch's steps."""
-    from vsphere_ml.bench.analysis.summary import figures_of
-
-    return {"diagnostics": encode(diagnostics), **figures_of(seen)}
+    return {"diagnostics": diagnostics, **figures_of(seen)}
 
 
 def _parts(seen: Study, diagnostics: Sequence[Diagnostic]) -> Iterator[RenderableType]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from rich.console import Group
 
 from vsphere_ml.bench.model import figures
 from vsphere_ml.cli.views.layout.text import line, table
-from vsphere_ml.core.codec import encode
+from vsphere_ml.core.codec import Extended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,6 +20,31 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.predict.gpu_memory import MemoryNeed
     from vsphere_ml.bench.predict.predict import Exchange, Prediction, UsedShare
     from vsphere_ml.bench.predict.roofline import Roofline
+
+
+class _Total(TypedDict):
+    """Bytes in all, and whether they fit; null where activations, which are not given, decide."""
+
+    total: int
+    fits: bool | None
+
+
+class _Ridges(TypedDict):
+    """FLOP for each byte below which the GPU waits for its memory, and for the network."""
+
+    memory_ridge: float
+    network_ridge: float
+
+
+class PredictionMore(TypedDict):
+    """What follows from a prediction, and what was asked for beside it."""
+
+    line_bytes_per_s: float
+    usable_bytes_per_s: float
+    measured: UsedShare | None
+    paths: Sequence[Crossing]
+    memory: Extended[MemoryNeed, _Total] | None
+    roofline: Extended[Roofline, _Ridges] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,19 +75,30 @@ def data(
     made: Prediction,
     measured: UsedShare | None,
     extras: Extras | None = None,
-) -> dict[str, Any]:
+) -> Extended[Prediction, PredictionMore]:
     """Return the prediction's fields, and what follows from them."""
     shown = extras or Extras()
-    rates = {
-        "line_bytes_per_s": made.link.line_bytes_per_s,
-        "usable_bytes_per_s": made.link.usable_bytes_per_s,
-    }
-    paths = [encode(each) for each in shown.crossings]
-    need, roof = shown.memory, shown.roofline
-    memory = None if need is None else {**encode(need), "total": need.total, "fits": need.fits}
-    ridges = {} if roof is None else {"memory_ridge": roof.memory_ridge, "network_ridge": roof.network_ridge}
-    more = {"paths": paths, "memory": memory, "roofline": None if roof is None else {**encode(roof), **ridges}}
-    return {**encode(made), **rates, "measured": encode(measured), **more}
+    return Extended(
+        made,
+        {
+            "line_bytes_per_s": made.link.line_bytes_per_s,
+            "usable_bytes_per_s": made.link.usable_bytes_per_s,
+            "measured": measured,
+            "paths": shown.crossings,
+            "memory": _memory_data(shown.memory),
+            "roofline": _roofline_data(shown.roofline),
+        },
+    )
+
+
+def _memory_data(need: MemoryNeed | None) -> Extended[MemoryNeed, _Total] | None:
+    return None if need is None else Extended(need, {"total": need.total, "fits": need.fits})
+
+
+def _roofline_data(roof: Roofline | None) -> Extended[Roofline, _Ridges] | None:
+    if roof is None:
+        return None
+    return Extended(roof, {"memory_ridge": roof.memory_ridge, "network_ridge": roof.network_ridge})
 
 
 def _parts(made: Prediction, measured: UsedShare | None, crossings: Sequence[Crossing]) -> Iterator[RenderableType]:

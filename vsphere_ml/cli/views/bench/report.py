@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from rich.console import Group
 
-from vsphere_ml.bench.analysis.summary import figures_of
+from vsphere_ml.bench.analysis.summary import StudyFigures, figures_of
 from vsphere_ml.cli.views.bench.curve import curves
 from vsphere_ml.cli.views.bench.study import notes
 from vsphere_ml.cli.views.layout.text import line, table
-from vsphere_ml.core.codec import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +17,25 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from vsphere_ml.bench.analysis.study import Study
+    from vsphere_ml.bench.report.headline import Headline
     from vsphere_ml.bench.report.report_content import ReportContent
+    from vsphere_ml.core.diagnostics import Diagnostic
+
+
+class _Advice(TypedDict):
+    code: str
+    command: str
+
+
+class BenchReportData(StudyFigures):
+    """A record's figures, and what they come to; each launch with all its steps is a document of its own."""
+
+    headline: Headline
+    actions: list[_Advice]
+    verdicts: tuple[str, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    not_measured: list[str]
+    runs: list[str]
 
 
 def text(content: ReportContent, seen: Study) -> Group:
@@ -26,13 +43,13 @@ def text(content: ReportContent, seen: Study) -> Group:
     return Group(*_parts(content, seen))
 
 
-def data(content: ReportContent, seen: Study) -> dict[str, Any]:
+def data(content: ReportContent, seen: Study) -> BenchReportData:
     """Return the report's figures and words; each launch's steps stay in its own document."""
     return {
-        "headline": {"tone": content.headline.tone.value, "text": content.headline.text},
+        "headline": content.headline,
         "actions": [{"code": each.finding.code, "command": each.command} for each in content.actions],
-        "verdicts": list(content.verdicts),
-        "diagnostics": encode(content.diagnostics),
+        "verdicts": content.verdicts,
+        "diagnostics": content.diagnostics,
         "not_measured": [*content.notices, *content.not_measured],
         **figures_of(seen),
         "runs": [run.run_id for run in seen.runs],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from rich.console import Group
 
@@ -16,22 +16,33 @@ from vsphere_ml.cli.views.layout.text import line, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from rich.console import RenderableType
 
+    from vsphere_ml.bench.launch.matrix import PlannedLaunch
     from vsphere_ml.bench.model.record import Run
     from vsphere_ml.flows.bench.series import BenchResult
 
 
-def answer(done: BenchResult) -> Answer:
+class BenchRunData(TypedDict):
+    """The launches of a benchmark, its folder, and those that were not begun, since guests could not be measured in."""
+
+    cluster: str
+    record: Path
+    runs: tuple[Run, ...]
+    not_started: tuple[PlannedLaunch, ...]
+
+
+def answer(done: BenchResult) -> Answer[BenchRunData]:
     """Return the command's answer; its status is the first error's."""
     return Answer(
         text=text(done),
         data={
             "cluster": done.cluster,
-            "record": str(done.folder),
-            "runs": list(done.runs),
-            "not_started": list(done.not_started),
+            "record": done.folder,
+            "runs": done.runs,
+            "not_started": done.not_started,
         },
         status=done.errors[0].status if done.errors else 0,
         errors=done.errors,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from rich.console import Group
 
@@ -15,9 +15,33 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from vsphere_ml.core.model.spec import ClusterSpec
-    from vsphere_ml.core.placement.headroom import Headroom
+    from vsphere_ml.core.placement.headroom import Headroom, Obstacle
 
 TITLES = ("LIKE", "MORE", "A HOST EACH", "ON")
+
+
+class _HostCapacity(TypedDict):
+    host: str
+    more: int
+
+
+class _Capacity(TypedDict):
+    """How many more nodes like these fit, at least so many when not `exact`; `apart`: on hosts of their own."""
+
+    like: tuple[str, ...]
+    more: int
+    apart: int
+    exact: bool
+    hosts: list[_HostCapacity]
+    obstacles: tuple[Obstacle, ...]
+
+
+class CapacityData(TypedDict):
+    """How many more nodes fit, for each kind of node of the file, of which there are `nodes`."""
+
+    cluster: str
+    nodes: int
+    capacity: list[_Capacity]
 
 
 def text(spec: ClusterSpec, found: Sequence[Headroom]) -> Group:
@@ -25,21 +49,19 @@ def text(spec: ClusterSpec, found: Sequence[Headroom]) -> Group:
     return Group(*_parts(spec, found))
 
 
-def data(spec: ClusterSpec, found: Sequence[Headroom]) -> dict[str, Any]:
+def data(spec: ClusterSpec, found: Sequence[Headroom]) -> CapacityData:
     """Return the fields of every kind of node."""
     return {"cluster": spec.name, "nodes": len(spec.nodes), "capacity": [_fields(each) for each in found]}
 
 
-def _fields(each: Headroom) -> dict[str, Any]:
+def _fields(each: Headroom) -> _Capacity:
     return {
-        "like": list(each.like),
+        "like": each.like,
         "more": each.more,
         "apart": each.apart,
         "exact": each.exact,
         "hosts": [{"host": host, "more": number} for host, number in each.hosts.items()],
-        "obstacles": [
-            {"hosts": list(why.hosts), "reasons": list(why.reasons), "hint": why.hint} for why in each.obstacles
-        ],
+        "obstacles": each.obstacles,
     }
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from rich.console import Group
 
 from vsphere_ml.cli.views.layout.text import line, table
-from vsphere_ml.core.codec import encode
 from vsphere_ml.core.order import count, fold_names
 
 if TYPE_CHECKING:
@@ -21,14 +20,22 @@ if TYPE_CHECKING:
 TITLES = ("CLUSTER", "NODES", "RUNNING", "GPUS", "HOSTS", "FOLDER")
 
 
+class ClusterListData(TypedDict):
+    """All clusters that vsml made in a vCenter."""
+
+    vcenter: str
+    datacenter: str
+    clusters: Sequence[ClusterSummary]
+
+
 def text(site: Inventory, clusters: Sequence[ClusterSummary]) -> Group:
     """Return a table of the clusters, and what is being changed."""
     return Group(*_parts(site, clusters))
 
 
-def data(site: Inventory, clusters: Sequence[ClusterSummary]) -> dict[str, Any]:
+def data(site: Inventory, clusters: Sequence[ClusterSummary]) -> ClusterListData:
     """Return the clusters' fields."""
-    return {"vcenter": site.about, "datacenter": site.datacenter, "clusters": encode(clusters)}
+    return {"vcenter": site.about, "datacenter": site.datacenter, "clusters": clusters}
 
 
 def _parts(site: Inventory, clusters: Sequence[ClusterSummary]) -> Iterator[RenderableType]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 
 from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.layout.text import line
-from vsphere_ml.core.codec import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,10 +23,6 @@ def text(explanations: Sequence[Explanation]) -> RenderableType:
         line(("placement of each node, explained", "bold")),
         *(each for one in explanations for each in _explain_node(one)),
     )
-
-
-def data(explanations: Sequence[Explanation]) -> Any:
-    return encode(explanations)
 
 
 def _explain_node(one: Explanation) -> Iterator[RenderableType]:

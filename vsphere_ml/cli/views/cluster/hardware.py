@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from vsphere_ml.cli.views.cluster import changes
 from vsphere_ml.cli.views.layout.text import line
@@ -14,14 +14,36 @@ from vsphere_ml.core.plan.changes import CloneVm, SetSettings
 from vsphere_ml.core.plan.describe import device_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from rich.text import Text
 
     from vsphere_ml.core.model.placement import Target
     from vsphere_ml.core.plan.plan import Plan
+    from vsphere_ml.core.units import Bytes
 
 _WORDED = {LARGE_MMIO, MMIO_SIZE, *PEER_TO_PEER, AFFINITY, CLUSTER_KEY, NODE_KEY, RECORD_KEY}
+
+
+class HardwareData(TypedDict):
+    """A VM that is made or set up, with all that it will be; sizes in bytes."""
+
+    node: str
+    cpus: int
+    cores_per_socket: int
+    cpu_reservation_mhz: int
+    cpu_hot_add: bool
+    memory: Bytes
+    memory_reservation: Bytes
+    memory_reservation_locked: bool
+    memory_hot_add: bool
+    disk: Bytes | None
+    firmware: str
+    secure_boot: bool
+    hardware_version: int
+    latency: str
+    extra_config: Mapping[str, str]
+    devices: list[str]
 
 
 def blocks(plan: Plan, *, every_key: bool = False) -> Iterator[Text]:
@@ -34,9 +56,9 @@ def blocks(plan: Plan, *, every_key: bool = False) -> Iterator[Text]:
         yield from (line("      ", each) for each in lines)
 
 
-def data(plan: Plan) -> list[dict[str, Any]]:
+def data(plan: Plan) -> list[HardwareData]:
     """Return each VM that is made or set up, with everything it will be."""
-    return [{"node": vm, **_fields(target)} for vm, target in _targets(plan)]
+    return [_fields(vm, target) for vm, target in _targets(plan)]
 
 
 def _targets(plan: Plan) -> Iterator[tuple[str, Target]]:
@@ -72,21 +94,22 @@ def _setting(key: str, value: str) -> str:
     return f"{key} = {value}" if value else f"{key} taken away"
 
 
-def _fields(target: Target) -> dict[str, Any]:
+def _fields(vm: str, target: Target) -> HardwareData:
     return {
+        "node": vm,
         "cpus": target.cpus,
         "cores_per_socket": target.cores_per_socket,
         "cpu_reservation_mhz": target.cpu_reservation_mhz,
         "cpu_hot_add": False,
-        "memory": int(target.memory),
-        "memory_reservation": int(target.memory),
+        "memory": target.memory,
+        "memory_reservation": target.memory,
         "memory_reservation_locked": True,
         "memory_hot_add": False,
-        "disk": None if target.disk is None else int(target.disk),
+        "disk": target.disk,
         "firmware": target.firmware,
         "secure_boot": target.secure_boot,
         "hardware_version": target.hardware_version,
         "latency": target.latency,
-        "extra_config": dict(target.extra_config),
+        "extra_config": target.extra_config,
         "devices": [device_name(each) for each in target.devices],
     }

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from vsphere_ml.cli.views.layout.text import line
-from vsphere_ml.core.codec import encode
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.order import count
 
@@ -15,6 +14,14 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from vsphere_ml.config.vhpc.translate import Translation
+
+
+class ImportedClusterData(TypedDict):
+    """What was written, and what was not carried over, is to be filled in, or is refused."""
+
+    file: str
+    nodes: int
+    diagnostics: list[Diagnostic]
 
 
 def text(made: Translation, file: str) -> Text:
@@ -31,6 +38,6 @@ def report_lines(made: Translation, source: str, problems: Sequence[Diagnostic])
     yield from (f"vsml check: {problem}" for problem in problems)
 
 
-def data(made: Translation, file: str, problems: Sequence[Diagnostic]) -> dict[str, object]:
+def data(made: Translation, file: str, problems: Sequence[Diagnostic]) -> ImportedClusterData:
     """Return the same as plain values."""
-    return {"file": file, "nodes": made.nodes, "diagnostics": encode([*made.notes, *problems])}
+    return {"file": file, "nodes": made.nodes, "diagnostics": [*made.notes, *problems]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from rich.console import Group
 
@@ -17,8 +17,18 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
+    from vsphere_ml.cli.wiring.journal import LoggedChange
+
 TITLES = ("TIME", "WHO", "COMMAND", "OBJECT", "CHANGE", "OUTCOME")
 STYLES = {"done": "green", "failed": "red", "unknown": "yellow"}
+
+
+class LogData(TypedDict):
+    """The changes of a cluster that the journal has, the oldest first."""
+
+    journal: Path
+    changes: list[LoggedChange]
+    unreadable_lines: int
 
 
 def text(cluster: str, path: Path, entries: Sequence[Mapping[str, Any]], every: int, broken: int) -> Group:
@@ -26,11 +36,11 @@ def text(cluster: str, path: Path, entries: Sequence[Mapping[str, Any]], every: 
     return Group(*_parts(cluster, path, entries, every, broken))
 
 
-def data(path: Path, entries: Sequence[Mapping[str, Any]], broken: int) -> dict[str, Any]:
+def data(path: Path, entries: Sequence[Mapping[str, Any]], broken: int) -> LogData:
     """Return the changes with all their fields."""
     hidden = {"schema", "event", "change"}
     changes = [{key: value for key, value in each.items() if key not in hidden} for each in entries]
-    return {"journal": str(path), "changes": changes, "unreadable_lines": broken}
+    return {"journal": path, "changes": cast("list[LoggedChange]", changes), "unreadable_lines": broken}
 
 
 def _parts(

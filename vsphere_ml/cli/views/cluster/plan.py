@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from rich.console import Group
 
 from vsphere_ml.cli.views.cluster import changes, hardware
 from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.cli.views.site import ready
-from vsphere_ml.core.codec import encode
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.model.placement import Locality, WantPvrdma
 from vsphere_ml.core.order import count
@@ -25,11 +24,44 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-    from vsphere_ml.core.model.placement import NodePlacement
+    from vsphere_ml.cli.views.cluster.hardware import HardwareData
+    from vsphere_ml.cli.views.site.ready import ConfiguredHostData
+    from vsphere_ml.core.model.inventory import PciAddress
+    from vsphere_ml.core.model.placement import NodePlacement, Pairing
     from vsphere_ml.core.plan.changes import Change
+    from vsphere_ml.flows.cluster.saved import SavedChange, SavedStage
 
 STYLES = {ADDED: "green", CHANGED: "yellow", REMOVED: "red", INTERRUPTED: "bold red"}
 PLACEMENT_TITLES = ("NODE", "HOST", "NUMA", "GPU", "NIC", "LOCALITY", "PAIRING")
+
+
+class PlacementData(TypedDict):
+    """Where a node sits: its host, the GPUs counted on, and the NICs' physical functions."""
+
+    node: str
+    exists: bool
+    host: str
+    numa_node: int | None
+    pairing: Pairing
+    why: str
+    profile: str
+    gpus: tuple[PciAddress, ...]
+    nic: PciAddress | None
+    nics: tuple[PciAddress, ...]
+    locality: Locality
+
+
+class PlanData(TypedDict):
+    """What would be done to the site: stages of changes, and what it means for hosts and VMs."""
+
+    empty: bool
+    stages: list[SavedStage]
+    hosts: list[ConfiguredHostData]
+    interrupting: list[SavedChange]
+    targets: list[HardwareData]
+    placements: list[PlacementData]
+    notes: tuple[str, ...]
+    diagnostics: tuple[Diagnostic, ...]
 
 
 def text(plan: Plan, *, every_key: bool = False) -> Group:
@@ -40,7 +72,7 @@ def text(plan: Plan, *, every_key: bool = False) -> Group:
     return Group(*parts(plan, every_key=every_key), summary(plan))
 
 
-def data(plan: Plan) -> dict[str, Any]:
+def data(plan: Plan) -> PlanData:
     """Return the plan's fields; each change says its kind."""
     return {
         "empty": not plan,
@@ -49,31 +81,30 @@ def data(plan: Plan) -> dict[str, Any]:
         "interrupting": [change(each) for each in plan.interrupting],
         "targets": hardware.data(plan),
         "placements": [placement_fields(each) for each in plan.placements],
-        "notes": list(plan.notes),
-        "diagnostics": encode(plan.diagnostics),
+        "notes": plan.notes,
+        "diagnostics": plan.diagnostics,
     }
 
 
-def change(each: Change) -> Any:
+def change(each: Change) -> SavedChange:
     """Return a change's fields and its kind, as a saved plan has them."""
-    stages: Any = stages_of(Plan(stages=(Stage(title="", changes=(each,)),)))
-    return stages[0]["changes"][0]
+    return stages_of(Plan(stages=(Stage(title="", changes=(each,)),)))[0]["changes"][0]
 
 
-def placement_fields(each: NodePlacement) -> dict[str, Any]:
+def placement_fields(each: NodePlacement) -> PlacementData:
     """Return where a node sits, without what it was asked for."""
     return {
         "node": each.node.name,
         "exists": each.existing is not None,
         "host": each.host_name,
         "numa_node": each.numa_node,
-        "pairing": each.pairing.value,
+        "pairing": each.pairing,
         "why": each.why,
         "profile": each.profile,
-        "gpus": list(each.gpus),
+        "gpus": each.gpus,
         "nic": each.nic,
-        "nics": list(each.nics),
-        "locality": each.locality.value,
+        "nics": each.nics,
+        "locality": each.locality,
     }
 
 

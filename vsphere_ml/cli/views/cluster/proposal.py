@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 
@@ -18,9 +18,23 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
+    from vsphere_ml.cli.views.guests.guests import PendingGuestsData, SkippedGuestsData
+    from vsphere_ml.core.placement.explain import Explanation
     from vsphere_ml.core.plan.plan import Plan
     from vsphere_ml.flows.cluster.proposal import Proposal
     from vsphere_ml.flows.guests.configure import GuestPlan
+
+
+class ProposalData(of_site.PlanData):
+    """What would be done to the site and in the guests; `empty` is of both."""
+
+    guests: PendingGuestsData | SkippedGuestsData
+
+
+class ExplainedProposalData(ProposalData):
+    """The same with each node's placement explained."""
+
+    explained: tuple[Explanation, ...]
 
 
 def text(proposal: Proposal, *, every_key: bool = False) -> Group:
@@ -33,16 +47,19 @@ def both(plan: Plan, guests: GuestPlan | None, skipped_guests: str, *, every_key
     return Group(*_parts(plan, guests, skipped_guests, every_key=every_key))
 
 
-def data(proposal: Proposal) -> dict[str, Any]:
+def data(proposal: Proposal) -> ProposalData:
     """Return the fields of both halves; `empty` is of both."""
     return fields(proposal.plan, proposal.guests, proposal.skipped_guests)
 
 
-def fields(plan: Plan, guests: GuestPlan | None, skipped_guests: str) -> dict[str, Any]:
+def fields(plan: Plan, guests: GuestPlan | None, skipped_guests: str) -> ProposalData:
     """Return the fields of a plan for a site and for its guests."""
     found = of_site.data(plan)
-    answers = {"skipped_guests": skipped_guests} if guests is None else of_guests.pending_fields(guests)
-    return {**found, "empty": found["empty"] and not work(guests), "guests": answers}
+    return {
+        **found,
+        "empty": found["empty"] and not work(guests),
+        "guests": {"skipped_guests": skipped_guests} if guests is None else of_guests.pending_fields(guests),
+    }
 
 
 def work(guests: GuestPlan | None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, assert_never
 
 from rich.console import Group
 
@@ -15,7 +15,6 @@ from vsphere_ml.cli.views.guests import guests as of_guests
 from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.layout.text import line
 from vsphere_ml.cli.views.site import ready
-from vsphere_ml.core.codec import encode
 from vsphere_ml.core.order import count
 from vsphere_ml.core.plan.describe import is_off
 from vsphere_ml.core.plan.outcome import Done, Failed, Skipped
@@ -26,11 +25,61 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
+    from vsphere_ml.cli.views.guests.guests import ConfigureData, SkippedGuestsData
+    from vsphere_ml.cli.views.layout.envelope import ErrorFields
+    from vsphere_ml.core.diagnostics import Diagnostic
     from vsphere_ml.core.plan.outcome import Outcome
-    from vsphere_ml.flows.cluster.report import Report
+    from vsphere_ml.flows.cluster.report import NotApplied, Report
+    from vsphere_ml.flows.cluster.saved import SavedChange
 
 
-def answer(report: Report, *, dry_run: bool, detailed: bool, every_key: bool = False) -> Answer:
+class _DoneChange(TypedDict):
+    state: Literal["done"]
+    change: SavedChange
+    seconds: float
+
+
+class _FailedChange(TypedDict):
+    state: Literal["failed"]
+    change: SavedChange
+    error: ErrorFields
+
+
+class _SkippedChange(TypedDict):
+    """A change that was left out, since something that it needs is not there."""
+
+    state: Literal["skipped"]
+    change: SavedChange
+    because: str
+
+
+ChangeOutcome: TypeAlias = _DoneChange | _FailedChange | _SkippedChange
+
+
+class ReportData(TypedDict):
+    """What became of a run: `pending` is the plan made by reading the site again, empty when all is done."""
+
+    cluster: str
+    only: tuple[str, ...]
+    applied: bool
+    done: bool
+    plan: plans.PlanData
+    outcomes: list[ChangeOutcome]
+    off: tuple[str, ...]
+    remaining: tuple[str, ...]
+    not_applied: tuple[NotApplied, ...]
+    hosts: list[ready.HostOutcomeData]
+    pending: plans.PlanData
+    placements: list[plans.PlacementData]
+    notes: tuple[str, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    seconds: float
+    guests: ConfigureData | SkippedGuestsData
+
+
+def answer(
+    report: Report, *, dry_run: bool, detailed: bool, every_key: bool = False
+) -> Answer[ReportData | proposal.ProposalData]:
     """Return a run's answer: the plan alone for a dry run, else what became of it."""
     guests = report.guests.plan if report.guests else None
     differing = report.plan or proposal.work(guests) or report.drift
@@ -48,23 +97,23 @@ def text(report: Report) -> Group:
     return Group(*_parts(report))
 
 
-def data(report: Report) -> dict[str, Any]:
+def data(report: Report) -> ReportData:
     """Return the report's fields."""
     return {
         "cluster": report.cluster,
-        "only": list(report.only),
+        "only": report.only,
         "applied": report.applied,
         "done": report.done,
         "plan": plans.data(report.plan),
         "outcomes": [_outcome(each) for each in report.outcomes],
-        "off": list(report.off),
-        "remaining": list(report.remaining),
-        "not_applied": encode(report.not_applied),
+        "off": report.off,
+        "remaining": report.remaining,
+        "not_applied": report.not_applied,
         "hosts": ready.outcomes(report.hosts),
         "pending": plans.data(report.pending),
         "placements": [plans.placement_fields(each) for each in report.placements],
-        "notes": list(report.notes),
-        "diagnostics": encode(report.diagnostics),
+        "notes": report.notes,
+        "diagnostics": report.diagnostics,
         "seconds": round(report.seconds, 3),
         "guests": of_guests.data(report.guests) if report.guests else {"skipped_guests": report.skipped_guests},
     }
@@ -122,7 +171,7 @@ def _state(report: Report) -> str:
     return f"matches {report.file}"
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _outcome(outcome: Outcome) -> ChangeOutcome:
     match outcome:
         case Done():
             return {"state": "done", "change": plans.change(outcome.change), "seconds": round(outcome.seconds, 3)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from rich.console import Group
 
@@ -11,7 +11,6 @@ from vsphere_ml.cli.views.cluster import plan as plans
 from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.layout.text import line, table
-from vsphere_ml.core.codec import encode
 from vsphere_ml.core.model.placement import Locality
 from vsphere_ml.core.order import count
 from vsphere_ml.core.plan.changes import DeleteVm
@@ -24,10 +23,42 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
+    from vsphere_ml.cli.views.layout.envelope import ErrorFields
+    from vsphere_ml.core.diagnostics import Diagnostic
+    from vsphere_ml.core.model.inventory import RunningTask
     from vsphere_ml.flows.cluster.status import NodeStatus, Status
 
 TITLES = ("NODE", "STATE", "HOST", "GPU", "NIC", "LOCALITY", "ADDRESS")
 STYLES = {"running": "green", "degraded": "yellow", "off": "yellow", "half made": "yellow", "missing": "red"}
+
+
+class _NodeData(TypedDict):
+    node: str
+    state: NodeState
+    matches_file: bool
+    host: str | None
+    gpus: tuple[str, ...]
+    nic: str | None
+    nics: tuple[str, ...]
+    locality: Locality
+    address: str | None
+    drift: tuple[str, ...]
+    placement: plans.PlacementData | None
+
+
+class StatusData(TypedDict):
+    """What exists of a cluster, node by node, how it differs from the file, and what vCenter is at work on."""
+
+    cluster: str
+    vcenter: str
+    matches_file: bool
+    only: tuple[str, ...]
+    nodes: list[_NodeData]
+    drift: tuple[str, ...]
+    pending: plans.PlanData
+    running: tuple[RunningTask, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    placement_error: ErrorFields | None
 
 
 def text(status: Status) -> Group:
@@ -35,34 +66,34 @@ def text(status: Status) -> Group:
     return Group(*_parts(status))
 
 
-def data(status: Status) -> dict[str, Any]:
+def data(status: Status) -> StatusData:
     """Return the status's fields."""
     return {
         "cluster": status.cluster,
         "vcenter": status.about,
         "matches_file": status.matches_file,
-        "only": list(status.only),
+        "only": status.only,
         "nodes": [_node(node) for node in status.nodes],
-        "drift": list(status.drift),
+        "drift": status.drift,
         "pending": plans.data(status.pending),
-        "running": encode(status.running),
-        "diagnostics": encode(status.diagnostics),
+        "running": status.running,
+        "diagnostics": status.diagnostics,
         "placement_error": as_data(status.placement_error) if status.placement_error else None,
     }
 
 
-def _node(node: NodeStatus) -> dict[str, Any]:
+def _node(node: NodeStatus) -> _NodeData:
     return {
         "node": node.node,
-        "state": node.state.value,
+        "state": node.state,
         "matches_file": node.matches_file,
         "host": node.host,
-        "gpus": list(node.gpus),
+        "gpus": node.gpus,
         "nic": node.nic,
-        "nics": list(node.nics),
-        "locality": node.locality.value,
+        "nics": node.nics,
+        "locality": node.locality,
         "address": node.address,
-        "drift": list(node.drift),
+        "drift": node.drift,
         "placement": plans.placement_fields(node.placement) if node.placement else None,
     }
 

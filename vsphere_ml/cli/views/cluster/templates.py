@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 
 from vsphere_ml.cli.views.layout.text import table
-from vsphere_ml.core.codec import encode
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import NotPossible
 
@@ -29,10 +28,6 @@ STATES = {
 def text(above: RenderableType, facts: Sequence[Diagnostic]) -> Group:
     rows = [(fact.target, STATES[fact.severity], fact.message, fact.hint) for fact in facts]
     return Group(above, table(TITLES, rows))
-
-
-def data(facts: Sequence[Diagnostic]) -> list[dict[str, Any]]:
-    return [encode(fact) for fact in facts]
 
 
 def errors(name: str, facts: Sequence[Diagnostic]) -> tuple[VsmlError, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from rich.console import Group
 
@@ -15,7 +15,23 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
+    from vsphere_ml.cli.views.layout.envelope import ErrorFields
     from vsphere_ml.flows.guests.command import CommandResult
+
+
+class _AnswerGroup(TypedDict):
+    nodes: tuple[str, ...]
+    status: int
+    out: str
+    err: str
+
+
+class RunData(TypedDict):
+    """What a command said, equal answers together, and the errors of nodes on which it could not be run."""
+
+    cluster: str
+    groups: list[_AnswerGroup]
+    unreachable: dict[str, ErrorFields]
 
 
 def text(said: CommandResult) -> Group:
@@ -23,13 +39,13 @@ def text(said: CommandResult) -> Group:
     return Group(*_parts(said))
 
 
-def data(said: CommandResult) -> dict[str, Any]:
+def data(said: CommandResult) -> RunData:
     """Return the answers' fields."""
     return {
         "cluster": said.cluster,
         "groups": [
             {
-                "nodes": list(group.nodes),
+                "nodes": group.nodes,
                 "status": group.answer.status,
                 "out": group.answer.out,
                 "err": group.answer.err,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from rich.console import Group
 
 from vsphere_ml.cli.terminal import Answer
 from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.layout.text import line
-from vsphere_ml.core.codec import encode
 from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
@@ -17,10 +16,55 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
+    from vsphere_ml.cli.views.layout.envelope import ErrorFields
     from vsphere_ml.flows.guests.configure import ConfigureResult, GuestPlan, GuestResult
+    from vsphere_ml.guest.converge import Convergence
 
 
-def answer(report: ConfigureResult, *, dry_run: bool) -> Answer:
+class _PlaybookData(TypedDict):
+    name: str
+    about: str
+    digest: str
+    steps: list[str]
+
+
+class _GuestData(TypedDict):
+    """What is missing in a guest, or what became of it; `error` where it could not be reached, or a step failed."""
+
+    node: str
+    log: str
+    error: ErrorFields | None
+    playbooks: tuple[Convergence, ...]
+
+
+class PendingGuestsData(TypedDict):
+    """What is missing in guests; `after_boot` are nodes whose guests do not run yet."""
+
+    playbooks: list[_PlaybookData]
+    unmanaged: tuple[str, ...]
+    after_boot: tuple[str, ...]
+    pending: list[_GuestData]
+
+
+class SkippedGuestsData(TypedDict):
+    """Why guests were left alone."""
+
+    skipped_guests: str
+
+
+class ConfigureData(TypedDict):
+    """What was found in guests before (`pending`), and what became of each (`guests`)."""
+
+    cluster: str
+    applied: bool
+    done: bool
+    playbooks: list[_PlaybookData]
+    unmanaged: tuple[str, ...]
+    pending: list[_GuestData]
+    guests: list[_GuestData]
+
+
+def answer(report: ConfigureResult, *, dry_run: bool) -> Answer[ConfigureData]:
     """Return a run's answer; the plan alone for a dry run."""
     error = report.error
     return Answer(
@@ -51,25 +95,25 @@ def text(report: ConfigureResult) -> Text:
     return line(("done: ", "bold green"), f"{message}; {count(changed, 'step')} changed")
 
 
-def data(report: ConfigureResult) -> dict[str, Any]:
+def data(report: ConfigureResult) -> ConfigureData:
     """Return the run's fields."""
     return {
         "cluster": report.plan.cluster,
         "applied": report.applied,
         "done": report.error is None and not (report.plan and not report.applied),
         "playbooks": _playbooks(report.plan),
-        "unmanaged": list(report.plan.unmanaged),
+        "unmanaged": report.plan.unmanaged,
         "pending": [_guest(guest) for guest in report.plan.guests],
         "guests": [_guest(guest) for guest in report.guests],
     }
 
 
-def pending_fields(plan: GuestPlan) -> dict[str, Any]:
+def pending_fields(plan: GuestPlan) -> PendingGuestsData:
     """Return the fields of what is missing in guests."""
     return {
         "playbooks": _playbooks(plan),
-        "unmanaged": list(plan.unmanaged),
-        "after_boot": list(plan.after_boot),
+        "unmanaged": plan.unmanaged,
+        "after_boot": plan.after_boot,
         "pending": [_guest(guest) for guest in plan.guests],
     }
 
@@ -93,19 +137,19 @@ def unreachable_guests(plan: GuestPlan) -> Iterator[tuple[list[str], str]]:
         yield [guest.node], guest.error.message if guest.error else ""
 
 
-def _playbooks(plan: GuestPlan) -> list[dict[str, Any]]:
+def _playbooks(plan: GuestPlan) -> list[_PlaybookData]:
     return [
         {"name": book.name, "about": book.about, "digest": book.digest, "steps": [step.title for step in book.steps]}
         for book in plan.playbooks
     ]
 
 
-def _guest(guest: GuestResult) -> dict[str, Any]:
+def _guest(guest: GuestResult) -> _GuestData:
     return {
         "node": guest.node,
         "log": guest.log,
         "error": as_data(guest.error) if guest.error else None,
-        "playbooks": encode(guest.convergences),
+        "playbooks": guest.convergences,
     }
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from rich.console import Group
 
 from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.layout.text import line, table
-from vsphere_ml.core.codec import encode
 from vsphere_ml.core.order import fold_names
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
+    from vsphere_ml.cli.views.layout.envelope import ErrorFields
     from vsphere_ml.flows.guests.verify import Verification
     from vsphere_ml.guest.facts.verify import Evidence
 
@@ -24,17 +24,26 @@ _FEW = 2  # nodes whose facts are listed one by one
 STYLES = {"ok": "green", "warning": "yellow", "error": "red", "unknown": "yellow"}
 
 
+class VerifyData(TypedDict):
+    """What was seen of each node, and the errors of nodes that could not be asked."""
+
+    cluster: str
+    verified: bool
+    facts: tuple[Evidence, ...]
+    unreachable: dict[str, ErrorFields]
+
+
 def text(seen: Verification, *, commands: bool = False) -> Group:
     """Return one line a fact and node; with `commands` also what to type to see it again."""
     return Group(*_parts(seen, commands=commands))
 
 
-def data(seen: Verification) -> dict[str, Any]:
+def data(seen: Verification) -> VerifyData:
     """Return the facts' fields."""
     return {
         "cluster": seen.cluster,
         "verified": seen.error is None,
-        "facts": encode(seen.evidence),
+        "facts": seen.evidence,
         "unreachable": {name: as_data(error) for name, error in seen.errors.items()},
     }
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shlex
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from vsphere_ml.bench.model.launcher_names import LauncherName
 from vsphere_ml.bench.model.record import Verdict
 from vsphere_ml.bench.model.user_job import JobState
 from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.layout.text import line, lines, table
-from vsphere_ml.core.codec import encode
+from vsphere_ml.core.codec import Extended
 from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
@@ -23,12 +23,46 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.model.record import Proof
     from vsphere_ml.bench.model.user_job import FoundJob, JobRecord
+    from vsphere_ml.cli.views.layout.envelope import ErrorFields
     from vsphere_ml.flows.jobs.find import JobList
     from vsphere_ml.flows.jobs.follow import JobReport
     from vsphere_ml.flows.jobs.stop import StoppedJob
 
 NO_LAUNCHER = "none"  # as `--launcher` calls ranks that are started by ssh alone
 _STYLES = {Verdict.YES: "green", Verdict.NO: "red", Verdict.UNKNOWN: "yellow"}
+
+
+class JobStateData(TypedDict):
+    """What is known of a job beside its record: its status and its end once it has one, and then its proofs."""
+
+    state: JobState
+    status: int | None
+    ended: str | None
+    proofs: NotRequired[tuple[Proof, ...]]
+
+
+class JobListData(TypedDict):
+    """The jobs on a cluster's nodes, and the errors of nodes that could not be asked."""
+
+    cluster: str
+    jobs: list[Extended[JobRecord, JobStateData]]
+    unreachable: dict[str, ErrorFields]
+
+
+class StoppedJobData(TypedDict):
+    """How many processes of a job were ended on each node, and whether its files were deleted."""
+
+    run_id: str
+    ended: Mapping[str, int]
+    deleted: bool
+
+
+class FetchedJobData(TypedDict):
+    """Which files of a job were copied from each node, and where to."""
+
+    run_id: str
+    into: Path
+    files: Mapping[str, tuple[str, ...]]
 
 
 def describe_start(record: JobRecord) -> str:
@@ -86,17 +120,17 @@ def list_files(into: Path, files: Mapping[str, tuple[str, ...]]) -> Text:
     return lines(*(line(str(into / node / name)) for node, names in files.items() for name in names))
 
 
-def record_data(record: JobRecord) -> dict[str, Any]:
-    return dict(encode(record))
-
-
-def job_data(job: FoundJob) -> dict[str, Any]:
+def job_data(job: FoundJob) -> Extended[JobRecord, JobStateData]:
     """Return a job's record, its state, and its status once it has ended."""
+    return Extended(job.record, _progress(job))
+
+
+def _progress(job: FoundJob) -> JobStateData:
     ended_at = None if job.ended_s is None else datetime.fromtimestamp(job.ended_s, UTC).isoformat()
-    return {**record_data(job.record), "state": job.state.value, "status": job.status, "ended": ended_at}
+    return {"state": job.state, "status": job.status, "ended": ended_at}
 
 
-def list_data(found: JobList) -> dict[str, Any]:
+def list_data(found: JobList) -> JobListData:
     return {
         "cluster": found.cluster,
         "jobs": [job_data(job) for job in found.jobs],
@@ -104,14 +138,13 @@ def list_data(found: JobList) -> dict[str, Any]:
     }
 
 
-def report_data(report: JobReport) -> dict[str, Any]:
-    proofs = [{"name": each.name, "verdict": each.verdict.value, "evidence": each.evidence} for each in report.proofs]
-    return {**job_data(report.job), "proofs": proofs}
+def report_data(report: JobReport) -> Extended[JobRecord, JobStateData]:
+    return Extended(report.job.record, {**_progress(report.job), "proofs": report.proofs})
 
 
-def stop_data(job: StoppedJob) -> dict[str, Any]:
-    return {"run_id": job.record.run_id, "ended": dict(job.ended), "deleted": job.deleted}
+def stop_data(job: StoppedJob) -> StoppedJobData:
+    return {"run_id": job.record.run_id, "ended": job.ended, "deleted": job.deleted}
 
 
-def fetch_data(record: JobRecord, into: Path, files: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-    return {"run_id": record.run_id, "into": str(into), "files": {node: list(names) for node, names in files.items()}}
+def fetch_data(record: JobRecord, into: Path, files: Mapping[str, tuple[str, ...]]) -> FetchedJobData:
+    return {"run_id": record.run_id, "into": into, "files": files}

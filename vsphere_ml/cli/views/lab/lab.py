@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from rich.console import Group
 from rich.text import Text
 
 from vsphere_ml.cli.views.layout.text import line, lines, table
+from vsphere_ml.core.codec import Extended
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,6 +26,52 @@ if TYPE_CHECKING:
 GUESTS = "Linux, behind each VM that is powered on with first boot data"
 _SENTENCE_END = re.compile(r"\.(?=\s|$)")
 NO_HARDWARE = "(simulated, no hardware)"
+
+
+class SimulatedData(TypedDict):
+    """That there is no hardware."""
+
+    simulated: bool
+
+
+class StartedLabData(SimulatedData):
+    """Whether the lab was started, or ran already; with `--kubernetes` the kubeconfig of its control plane."""
+
+    started: bool
+    kubeconfig: NotRequired[Path]
+
+
+class LabStatusData(SimulatedData):
+    """The guests of a lab."""
+
+    guests: Sequence[LabGuest]
+
+
+class ShapedGuestsData(TypedDict):
+    """The guests whose links were given a rate."""
+
+    name: str
+    guests: Sequence[LabGuest]
+
+
+class LabGuestData(TypedDict):
+    """A guest of a lab."""
+
+    name: str
+    guest: LabGuest
+
+
+class StoppedLabData(TypedDict):
+    """Whether a lab was stopped, or did not run."""
+
+    name: str
+    stopped: bool
+
+
+class BuiltLabData(TypedDict):
+    """The lab's program."""
+
+    program: Path
 
 
 def text(lab: Lab) -> Text:
@@ -51,9 +98,9 @@ def status(lab: Lab, guests: Sequence[LabGuest]) -> RenderableType:
     return Group(text(lab), Text(), table(titles, rows))
 
 
-def data(lab: Lab) -> dict[str, Any]:
+def data(lab: Lab) -> Extended[Lab, SimulatedData]:
     """Return the lab's fields."""
-    return {name: getattr(lab, name) for name in lab.__dataclass_fields__} | {"simulated": True}
+    return Extended(lab, {"simulated": True})
 
 
 def exports(lab: Lab) -> Text:

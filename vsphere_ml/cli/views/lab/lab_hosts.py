@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from vsphere_ml.cli.views.layout.text import table
 from vsphere_ml.lab import hosts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from vsphere_ml.cli.views.layout.columns import Columns
     from vsphere_ml.cli.views.layout.text import Piece
     from vsphere_ml.lab.hosts import LabHost
     from vsphere_ml.lab.state import Lab
+
+
+class LabHostsData(TypedDict):
+    """The lab's ESXi hosts, and the files by which one signs in to them."""
+
+    name: str
+    simulated: bool
+    key_file: Path
+    password_file: Path
+    known_hosts: Path
+    hosts: Sequence[LabHost]
 
 
 def text(listed: Sequence[LabHost]) -> Columns:
@@ -34,7 +46,7 @@ def _row(host: LabHost) -> tuple[Piece, ...]:
     )
 
 
-def data(lab: Lab, listed: Sequence[LabHost]) -> dict[str, Any]:
+def data(lab: Lab, listed: Sequence[LabHost]) -> LabHostsData:
     """Return the hosts, and the files by which one signs in to them."""
     folder = hosts.folder(lab)
     return {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
 
 from vsphere_ml.core.codec import encode
 from vsphere_ml.core.errors import ConfigError
@@ -12,43 +13,77 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vsphere_ml.cli.terminal import Answer
+    from vsphere_ml.core.diagnostics import Diagnostic
     from vsphere_ml.core.errors import VsmlError
 
 SCHEMA = "vsml/3"
 
 
-def success(command: str, answer: Answer, messages: Sequence[str]) -> str:
+class ErrorFields(TypedDict):
+    """An error: what failed, on what, why, and what to type next; the mistakes of a file one by one as well."""
+
+    code: str
+    message: str
+    target: str
+    hint: str
+    details: list[str]
+    problems: NotRequired[list[Diagnostic]]
+
+
+class Document(TypedDict):
+    """What a command writes with `-o json`. `status`: `partial` came to its end with errors, `error` did not."""
+
+    schema: str
+    command: str
+    status: Literal["success", "partial", "error"]
+    data: object
+    messages: list[str]
+    errors: list[ErrorFields]
+
+
+def success(command: str, answer: Answer[object], messages: Sequence[str]) -> str:
     """Return the document of a command that came to its end, perhaps with some errors on the way."""
-    status = "partial" if answer.errors else "success"
-    return _document(command, status, answer.data, messages, answer.errors)
+    status: Literal["partial", "success"] = "partial" if answer.errors else "success"
+    return text(
+        {
+            "schema": SCHEMA,
+            "command": command,
+            "status": status,
+            "data": answer.data,
+            "messages": [*messages],
+            "errors": [as_data(error) for error in answer.errors],
+        }
+    )
 
 
 def failure(command: str, error: VsmlError, messages: Sequence[str]) -> str:
     """Return the document of a command that an error ended."""
-    return _document(command, "error", None, messages, (error,))
+    return text(
+        {
+            "schema": SCHEMA,
+            "command": command,
+            "status": "error",
+            "data": None,
+            "messages": [*messages],
+            "errors": [as_data(error)],
+        }
+    )
 
 
-def as_data(error: VsmlError) -> dict[str, Any]:
+def as_data(error: VsmlError) -> ErrorFields:
     """Return an error's fields; a file's mistakes come one by one as well."""
-    answers: dict[str, Any] = {
+    shown: ErrorFields = {
         "code": error.code,
         "message": error.message,
         "target": error.target,
         "hint": error.hint,
-        "details": list(error.details),
+        "details": [*error.details],
     }
     if isinstance(error, ConfigError) and error.problems:
-        answers["problems"] = [{**encode(each), "code": each.code or error.code} for each in error.problems]
-    return answers
+        shown["problems"] = [replace(each, code=each.code or error.code) for each in error.problems]
+    return shown
 
 
-def _document(command: str, status: str, data: object, messages: Sequence[str], errors: Sequence[VsmlError]) -> str:
-    document = {
-        "schema": SCHEMA,
-        "command": command,
-        "status": status,
-        "data": encode(data),
-        "messages": list(messages),
-        "errors": [as_data(error) for error in errors],
-    }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+def text(document: Document) -> str:
+    """Return a document as it is written."""
+    return json.dumps(encode(document), indent=2, ensure_ascii=False) + "\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from vsphere_ml.cli.views.layout.text import table
 from vsphere_ml.core.catalog import catalogue
@@ -18,17 +18,41 @@ if TYPE_CHECKING:
 COLUMNS = ("PROFILE", "MEMORY", "PER GPU", "MIG SLICES", "NVLINK", "MMIO", "FROM ESXI")
 
 
+class _MigSlices(TypedDict):
+    compute: int | None
+    memory: int
+    starts: tuple[int, ...]
+
+
+class _ProfileData(TypedDict):
+    profile: str
+    board: str
+    framebuffer_mib: int
+    per_gpu: int
+    per_gpu_mixed: int | None
+    mig: _MigSlices | None
+    nvlink: str | None
+    mmio_gib: int
+    from_esxi: str | None
+
+
+class CatalogueData(TypedDict):
+    """Profiles of NVIDIA's tables."""
+
+    profiles: list[_ProfileData]
+
+
 def text(boards: Sequence[Board]) -> RenderableType:
     """Return a table of every profile of these boards."""
     return table(COLUMNS, _rows(boards))
 
 
-def data(boards: Sequence[Board]) -> list[dict[str, Any]]:
+def data(boards: Sequence[Board]) -> list[_ProfileData]:
     """Return every profile of these boards; `mig` has its compute and memory slices, and where these begin."""
     return [_profile(board, each) for board in boards for each in catalogue.profiles_of(board)]
 
 
-def _profile(board: Board, profile: Profile) -> dict[str, Any]:
+def _profile(board: Board, profile: Profile) -> _ProfileData:
     instance = profile.instance
     return {
         "profile": str(profile.name),
@@ -36,8 +60,9 @@ def _profile(board: Board, profile: Profile) -> dict[str, Any]:
         "framebuffer_mib": profile.framebuffer_mib,
         "per_gpu": profile.most,
         "per_gpu_mixed": profile.most_mixed or None,
-        "mig": instance
-        and {"compute": profile.name.mig_slices, "memory": instance.span, "starts": list(instance.starts)},
+        "mig": None
+        if instance is None
+        else {"compute": profile.name.mig_slices, "memory": instance.span, "starts": instance.starts},
         "nvlink": _nvlink(board, profile) or None,
         "mmio_gib": board.mmio_gib,
         "from_esxi": ".".join(map(str, profile.since)) or None,

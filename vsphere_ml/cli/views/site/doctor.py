@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from vsphere_ml.cli.views.layout.text import line, table
-from vsphere_ml.core.codec import encode
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vsphere_ml.cli.views.layout.columns import Columns
+    from vsphere_ml.cli.views.site.record import RecordData
     from vsphere_ml.config.secrets.sign_in import Endpoint, SignIn
     from vsphere_ml.core.errors import VsmlError
 
 STYLES = {Severity.OK: "green", Severity.WARNING: "yellow", Severity.ERROR: "bold red"}
+
+
+class DoctorData(TypedDict):
+    """The checks of the connection; with `--record` also what was written."""
+
+    checks: Sequence[Diagnostic]
+    record: NotRequired[RecordData]
 
 
 def text(checks: Sequence[Diagnostic]) -> Columns:
@@ -24,9 +31,9 @@ def text(checks: Sequence[Diagnostic]) -> Columns:
     return table(("STATE", "CHECK", "WHAT WAS SEEN"), rows)
 
 
-def data(checks: Sequence[Diagnostic]) -> dict[str, Any]:
+def data(checks: Sequence[Diagnostic]) -> DoctorData:
     """Return the checks' fields."""
-    return {"checks": encode(checks)}
+    return {"checks": checks}
 
 
 def sources(found: Endpoint, password: Diagnostic) -> list[Diagnostic]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 
 from vsphere_ml.cli.views.layout.text import line, table
-from vsphere_ml.core.codec import encode
 from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
@@ -28,12 +27,6 @@ Names = dict["VmRef", str]
 def text(inventory: Inventory) -> Group:
     """Return the tables of a site: every host, then what its GPU hosts hold."""
     return Group(*_parts(inventory))
-
-
-def data(inventory: Inventory) -> dict[str, Any]:
-    """Return everything that was seen; memory in bytes."""
-    answers: dict[str, Any] = encode(inventory)
-    return answers
 
 
 def names(inventory: Inventory) -> Names:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from vsphere_ml.cli.views.layout.text import line
 
@@ -14,6 +14,31 @@ if TYPE_CHECKING:
     from vsphere_ml.cli.cluster.file_questions import NewFile
 
 
+class _GpuData(TypedDict):
+    kind: str
+    profile: str | None
+
+
+class BlankFileData(TypedDict):
+    """The file that was written, to be filled in."""
+
+    file: Path
+
+
+class NewFileData(BlankFileData):
+    """What the file that was written for a site says; at most `most_nodes` would fit."""
+
+    cluster: str
+    template: str
+    datastore: str
+    network: str
+    nic_network: str | None
+    nic_model: str | None
+    gpu: _GpuData
+    nodes: int
+    most_nodes: int
+
+
 def text(file: Path, found: NewFile) -> RenderableType:
     """Return the file's name, and what its nodes have."""
     answers = found.answers
@@ -23,7 +48,7 @@ def text(file: Path, found: NewFile) -> RenderableType:
     return line(f"wrote {file}: {what}; {found.most} would fit")
 
 
-def data(file: Path, found: NewFile) -> dict[str, Any]:
+def data(file: Path, found: NewFile) -> NewFileData:
     answers = found.answers
     return {
         "file": file,

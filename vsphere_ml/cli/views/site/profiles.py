@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 
 from vsphere_ml.cli.views.layout.text import line, table
-from vsphere_ml.core.codec import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,16 +36,6 @@ def text(found: OfferedProfiles) -> RenderableType:
     parts += [line("")] * bool(found.differences)
     parts += [line(("! ", "yellow"), each) for each in found.differences]
     return Group(*parts)
-
-
-def data(found: OfferedProfiles) -> dict[str, Any]:
-    """Return every offer of every host, and of every cluster."""
-    return {
-        "hosts": encode(found.hosts),
-        "clusters": encode(found.clusters),
-        "differences": list(found.differences),
-        "direct_path": encode(found.direct_path),
-    }
 
 
 def _hosts(found: OfferedProfiles) -> Iterator[tuple[str, ...]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.layout.text import line
-from vsphere_ml.core.codec import encode
 from vsphere_ml.core.hosts.host_changes import NoteRunning, WriteRecord, describe_host_change
 
 if TYPE_CHECKING:
@@ -14,11 +13,47 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
+    from vsphere_ml.core.diagnostics import Diagnostic, Refusal
     from vsphere_ml.core.hosts.host_plan import HostPlan
-    from vsphere_ml.core.model.host_settings import HostSetting
+    from vsphere_ml.core.model.host_settings import AccessMethod, HostSetting, SettingKind
     from vsphere_ml.flows.hosts.host_apply import HostOutcome
 
 TITLE = "hosts made ready"
+
+
+class _SettingData(TypedDict):
+    part: SettingKind
+    name: str
+    on: str
+    configured: str | None
+    effective: str | None
+    wanted: str
+    at_once: bool
+    access: AccessMethod
+    manual_steps: tuple[str, ...]
+
+
+class ConfiguredHostData(TypedDict):
+    """A host that is configured, and what that means for the VMs on it: stopped (`foreign`: of others), migrated."""
+
+    host: str
+    settings: list[_SettingData]
+    reboots: bool
+    stopped: tuple[str, ...]
+    foreign: tuple[str, ...]
+    migrated: tuple[str, ...]
+    refusals: tuple[Refusal, ...]
+    warnings: tuple[str, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+class HostOutcomeData(TypedDict):
+    """What was set on a host, and how long its reboot took."""
+
+    host: str
+    settings: list[_SettingData]
+    steps: list[str]
+    reboot_seconds: float | None
 
 
 def lines(hosts: Sequence[HostPlan]) -> Iterator[Text]:
@@ -53,7 +88,7 @@ def outcome_lines(outcomes: Iterable[HostOutcome]) -> Iterator[Text]:
         yield line((f"{each.plan.name}: ", "bold"), f"configured: {text}{back}")
 
 
-def outcomes(hosts: Iterable[HostOutcome]) -> list[dict[str, Any]]:
+def outcomes(hosts: Iterable[HostOutcome]) -> list[HostOutcomeData]:
     return [
         {
             "host": each.plan.name,
@@ -65,19 +100,19 @@ def outcomes(hosts: Iterable[HostOutcome]) -> list[dict[str, Any]]:
     ]
 
 
-def data(hosts: Sequence[HostPlan]) -> list[dict[str, Any]]:
+def data(hosts: Sequence[HostPlan]) -> list[ConfiguredHostData]:
     """Return each host's settings and what they mean for who works there; the steps are the plan's first stage."""
     return [
         {
             "host": host.name,
             "settings": [_fields(fact) for fact in host.facts.unmet],
             "reboots": host.reboots,
-            "stopped": list(host.stopped),
-            "foreign": list(host.foreign),
-            "migrated": list(host.migrated),
-            "refusals": encode(host.refusals),
-            "warnings": list(host.warnings),
-            "diagnostics": encode(host.diagnostics),
+            "stopped": host.stopped,
+            "foreign": host.foreign,
+            "migrated": host.migrated,
+            "refusals": host.refusals,
+            "warnings": host.warnings,
+            "diagnostics": host.diagnostics,
         }
         for host in hosts
     ]
@@ -103,15 +138,15 @@ def _how(host: HostPlan) -> str:
     return "; ".join(texts) or "nothing is done"
 
 
-def _fields(fact: HostSetting) -> dict[str, Any]:
+def _fields(fact: HostSetting) -> _SettingData:
     return {
-        "part": fact.part.value,
+        "part": fact.part,
         "name": fact.name,
         "on": fact.on,
         "configured": fact.configured,
         "effective": fact.effective,
         "wanted": fact.wanted,
         "at_once": fact.at_once,
-        "access": fact.access.value,
-        "manual_steps": list(fact.manual_steps),
+        "access": fact.access,
+        "manual_steps": fact.manual_steps,
     }

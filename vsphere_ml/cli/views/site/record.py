@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from rich.console import Group
 
 from vsphere_ml.cli.views.layout.text import table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from rich.console import RenderableType
 
     from vsphere_ml.core.site_record.exchanges import SiteRecord
     from vsphere_ml.core.site_record.redact_soap import SoapRedactor
+
+
+class RecordData(TypedDict):
+    """A site record that was written; by field how many texts passed and were replaced."""
+
+    folder: Path
+    files: list[str]
+    gaps: tuple[str, ...]
+    passed: Mapping[str, int]
+    replaced: Mapping[str, int]
 
 
 def text(record: SiteRecord, redactor: SoapRedactor, *, fields: bool) -> RenderableType:
@@ -44,7 +55,7 @@ def _rows(record: SiteRecord) -> list[tuple[str, str, str, str]]:
     return [(*kind, str(files[kind]), str(sizes[kind])) for kind in files]
 
 
-def data(folder: Path, record: SiteRecord, redactor: SoapRedactor) -> dict[str, Any]:
+def data(folder: Path, record: SiteRecord, redactor: SoapRedactor) -> RecordData:
     """Return what was written, and the fields that passed and were replaced, with how often."""
     return {
         "folder": folder,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from vsphere_ml.cli.views.layout.text import line, lines
 from vsphere_ml.cli.views.layout.text import table as aligned
@@ -14,12 +14,24 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from vsphere_ml.cli.views.layout.columns import Columns
-    from vsphere_ml.core.diagnostics import Diagnostic
+    from vsphere_ml.core.diagnostics import Diagnostic, Severity
     from vsphere_ml.core.rules.rule import Rule
 
 STYLES = {"error": "red", "warning": "yellow", "info": "dim"}
 TITLES = ("NO", "RULE", "SEVERITY", "VERSIONS", "SAYS")
 OURS = "our own reasoning; no document says so"
+
+
+class RuleData(TypedDict):
+    """A rule: what it says, from which versions on it holds, who keeps it, and the documents that it comes from."""
+
+    id: str
+    number: int
+    severity: Severity
+    summary: str
+    versions: str
+    enforced_by: str
+    sources: tuple[str, ...]
 
 
 def table(rules: Iterable[Rule]) -> Columns:
@@ -44,16 +56,16 @@ def text(rule: Rule) -> Text:
     )
 
 
-def data(rule: Rule) -> dict[str, Any]:
+def data(rule: Rule) -> RuleData:
     """Return a rule's fields."""
     return {
         "id": rule.id,
         "number": rule.number,
-        "severity": rule.severity.value,
+        "severity": rule.severity,
         "summary": rule.summary,
         "versions": rule.versions,
         "enforced_by": rule.enforced_by,
-        "sources": list(_sources(rule)),
+        "sources": _sources(rule),
     }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from vsphere_ml.core.catalog.exporters import EXPORTERS
 
@@ -27,9 +27,16 @@ class ScrapedNode:
     esxi_host: str = ""
 
 
+class TargetGroup(TypedDict):
+    """Targets with the labels that they share."""
+
+    targets: list[str]
+    labels: dict[str, str]
+
+
 def target_groups(
     cluster: str, nodes: Sequence[ScrapedNode], jobs: Iterable[ScrapeJob], lab: str | None = None
-) -> list[dict[str, object]]:
+) -> list[TargetGroup]:
     """Return one group for each exporter of each node that has an address. `lab` names the lab that they are of."""
     return [
         {

@@ -23,5 +23,5 @@ def test_each_placement_says_its_cost_and_names_every_loser_once(golden: Golden)
 
 
 def test_the_data_has_every_candidate() -> None:
-    found = explanation.data(explain(find_solution(cluster(1), quad_8u3())))
-    assert [each["host"] for each in found[0]["losers"]] == [f"esx-0{n}.lab.test" for n in (2, 3, 4)]
+    found = explain(find_solution(cluster(1), quad_8u3()))
+    assert [each.host for each in found[0].losers] == [f"esx-0{n}.lab.test" for n in (2, 3, 4)]

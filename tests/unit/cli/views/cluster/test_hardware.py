@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tests.fakes import pictures, requirements
 from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.cluster import plan as view
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.model.spec import Address, Latency
 from vsphere_ml.core.placement.solve import solve
 from vsphere_ml.core.plan.diff import diff
@@ -61,7 +62,7 @@ def test_verbose_tells_every_key_as_vcenter_has_it(shown: Callable[..., Shown]) 
 
 def test_the_data_has_every_vm_with_everything_it_will_be() -> None:
     plan = planned(requirements.nodes(2))
-    found = json.loads(json.dumps(view.data(plan)))["targets"]
+    found = json.loads(json.dumps(encode(view.data(plan))))["targets"]
     assert [each["node"] for each in found] == ["node-1", "node-2"]
     first = found[0]
     assert (first["memory_reservation"], first["memory_reservation_locked"]) == (first["memory"], True)

@@ -11,6 +11,7 @@ from tests.fakes.ovf import deployment
 from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.cluster import changes
 from vsphere_ml.cli.views.cluster import plan as view
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.model.inventory import ContentLibraries, LibraryItem, NetworkRef
 from vsphere_ml.core.model.placement import Pairing, WantPvrdma
@@ -161,7 +162,7 @@ def test_a_vms_name_is_not_read_as_markup(shown: Callable[..., Shown]) -> None:
 
 def test_the_data_of_a_plan_is_json_and_names_every_change() -> None:
     plan = fresh()
-    found = json.loads(json.dumps(view.data(plan)))
+    found = json.loads(json.dumps(encode(view.data(plan))))
     kinds = [change["change"] for stage in found["stages"] for change in stage["changes"]]
     assert kinds == [type(change).__name__ for change in plan.changes]
     assert found["empty"] is False

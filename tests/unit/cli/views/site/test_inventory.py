@@ -8,6 +8,7 @@ from tests.fakes import pictures
 from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.site import inventory as view
 from vsphere_ml.cli.views.site import tree
+from vsphere_ml.core.codec import encode
 from vsphere_ml.core.model.inventory import VmRef
 
 if TYPE_CHECKING:
@@ -62,6 +63,6 @@ def test_who_holds_a_nic_is_named_and_unknown_holders_keep_their_reference() -> 
 
 
 def test_the_data_of_an_inventory_is_json_with_memory_in_bytes() -> None:
-    found = json.loads(json.dumps(view.data(pictures.seed_7u2())))
+    found = json.loads(json.dumps(encode(pictures.seed_7u2())))
     assert found["hosts"][0]["memory"] == 768 << 30
     assert {gpu["address"] for gpu in found["hosts"][0]["gpus"]} == {"0000:3b:00.0", "0000:af:00.0"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from rich.console import Group
 
@@ -10,10 +10,11 @@ from vsphere_ml.bench.studies import documents
 from vsphere_ml.bench.studies.side_by_side import CellState
 from vsphere_ml.cli.terminal import Answer
 from vsphere_ml.cli.views.layout.text import line, table
-from vsphere_ml.core.codec import encode
+from vsphere_ml.core.codec import Extended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from rich.console import RenderableType
 
@@ -23,11 +24,18 @@ if TYPE_CHECKING:
 _STYLES = {CellState.REFUSED: "yellow", CellState.FAILED: "red", CellState.PENDING: "dim"}
 
 
-def answer(done: StudyOutcome) -> Answer:
+class StudyRecord(TypedDict):
+    """A study's folder, and what brings hosts or VMs to the states that are not measured yet."""
+
+    record: Path
+    next_steps: tuple[str, ...]
+
+
+def answer(done: StudyOutcome) -> Answer[Extended[SideBySide, StudyRecord]]:
     """Return the command's answer; its status is the first error's."""
     return Answer(
         text=Group(*_parts(done)),
-        data={**encode(done.result), "record": str(done.folder), "next_steps": list(done.next_steps)},
+        data=Extended(done.result, {"record": done.folder, "next_steps": done.next_steps}),
         status=done.errors[0].status if done.errors else 0,
         errors=done.errors,
     )
