@@ -11,7 +11,7 @@ import typer
 
 from vsphere_ml import __version__
 from vsphere_ml.cli import options
-from vsphere_ml.cli.commands import SAME, App, Root
+from vsphere_ml.cli.commands import SAME, App, Command, FileFirst, Root
 from vsphere_ml.cli.options import callback
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class _Row(NamedTuple):
     panel: str
     short_help: str
     place: str
+    cls: type[Command] = Command
 
 
 COMMANDS = (
@@ -44,8 +45,8 @@ COMMANDS = (
     _Row("log", CLUSTER, "who changed what", "cluster.log:log"),
     _Row("configure", GUESTS, "run the playbooks", "guests.configure:configure"),
     _Row("verify", GUESTS, "check every guest", "guests.verify:verify"),
-    _Row("run", GUESTS, "run on all nodes", "guests.run:run"),
-    _Row("ssh", GUESTS, "sign in to a node", "guests.ssh:ssh"),
+    _Row("run", GUESTS, "run on all nodes", "guests.run:run", FileFirst),
+    _Row("ssh", GUESTS, "sign in to a node", "guests.ssh:ssh", FileFirst),
     _Row("cp", GUESTS, "copy files", "guests.cp:cp"),
     _Row("ssh-config", GUESTS, "for ssh and rsync", "guests.ssh_config:ssh_config"),
     _Row("job", GUESTS, "run your training", "jobs.app:app"),
@@ -111,7 +112,7 @@ def _add(made: typer.Typer, row: _Row, command: Any) -> None:
     if isinstance(command, typer.Typer):
         made.add_typer(command, **shown)
     else:
-        made.command(**shown)(command)
+        made.command(cls=row.cls, **shown)(command)
 
 
 def _do_nothing() -> None:

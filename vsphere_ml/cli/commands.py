@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from vsphere_ml import __version__
-from vsphere_ml.cli.options import GLOBAL
+from vsphere_ml.cli.options import FILE_OPTIONS, FILE_TWICE, GLOBAL
 from vsphere_ml.cli.plain_values import read_plainly
 
 if TYPE_CHECKING:
@@ -50,6 +50,32 @@ class Command(TyperCommand):
                 parameter.hidden = True  # type: ignore[attr-defined]
                 self.epilog = WHERE_GLOBAL
         super().format_help(ctx, formatter)
+
+
+class FileFirst(Command):
+    """A command whose arguments are not FILE: a cluster file before them is taken as if `-f` stood before it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        at = self._first_argument(ctx, args)
+        if at is not None and args[at].endswith(".toml"):
+            options = args[: args.index("--")] if "--" in args else args
+            if not ctx.resilient_parsing and any(
+                each in FILE_OPTIONS or each.startswith(f"{FILE_OPTIONS[-1]}=") for each in options
+            ):
+                raise typer.BadParameter(FILE_TWICE, ctx=ctx, param_hint=FILE_OPTIONS[-1])
+            args = [FILE_OPTIONS[-1], args[at], *args[:at], *args[at + 1 :]]
+        return super().parse_args(ctx, args)
+
+    def _first_argument(self, ctx: Any, args: list[str]) -> int | None:
+        """Return where the first word is that is neither an option nor an option's value; None before `--`."""
+        options = [each for each in self.get_params(ctx) if not getattr(each, "is_flag", False)]
+        with_value = {name for each in options for name in each.opts if name.startswith("-")}
+        for at, word in enumerate(args):
+            if word == "--":
+                return None
+            if not word.startswith("-") and (at == 0 or args[at - 1] not in with_value):
+                return at
+        return None
 
 
 class CommandGroup(TyperGroup):

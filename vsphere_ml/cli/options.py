@@ -26,6 +26,8 @@ T = TypeVar("T")
 GLOBAL = "Global options"
 DEFAULT_FILE = Path("cluster.toml")
 FILE_OPTION = "file_option"
+FILE_OPTIONS = ("-f", "--file")
+FILE_TWICE = "the cluster file is given twice"
 _OUTPUT = re.compile(r"--output|-v*o")
 _JSON = re.compile(r"--output=json|-v*ojson")
 
@@ -114,10 +116,10 @@ Lab = Annotated[
 ]
 Datacenter = Annotated[str | None, typer.Option(metavar="NAME", help="The data centre, where there are several.")]
 ClusterFileOption = Annotated[
-    Path, typer.Option("-f", "--file", metavar="FILE", help="The cluster file.", show_default="cluster.toml")
+    Path, typer.Option(*FILE_OPTIONS, metavar="FILE", help="The cluster file.", show_default="cluster.toml")
 ]
-# For commands whose argument is FILE: `run` and `ssh` have no place for that argument.
-FileAsOption = Annotated[Path | None, typer.Option("-f", "--file", metavar="FILE", help="Cluster file, as an option.")]
+# For commands whose argument is FILE; of `run`, `ssh` and others FILE may be the first word: `commands.FileFirst`.
+FileAsOption = Annotated[Path | None, typer.Option(*FILE_OPTIONS, metavar="FILE", help="Cluster file, as an option.")]
 OnlyNodes = Annotated[
     list[str] | None,
     typer.Option(
@@ -255,7 +257,7 @@ def _only_file(ctx: typer.Context, file: Path) -> Path:
     """Return the file that was given as an option; a usage error when it was given as an argument too."""
     source = ctx.get_parameter_source("file")
     if source is not None and source.name == "COMMANDLINE":
-        raise typer.BadParameter("the cluster file is given twice", ctx=ctx, param_hint="--file")
+        raise typer.BadParameter(FILE_TWICE, ctx=ctx, param_hint=FILE_OPTIONS[-1])
     return file
 
 

@@ -22,6 +22,8 @@ HEAD = """\
 Made from the commands' own help by `python -m tests.unit.cli.reference`; a test compares the two.
 
 Options under *Global options* can stand before or after the command's name. `FILE` is `./cluster.toml` when not given.
+It is the argument of most commands, and `-f FILE` of all. `run`, `ssh` and `job` take it as their first word, too, when
+it ends in `.toml`: `vsml run other.toml -- uname -r`. `cp` does not, since such a file may be what is copied.
 stdout is for results, everything else goes to stderr: see [json-output.md](json-output.md) and
 [exit-codes.md](exit-codes.md). `vsml --install-completion` sets up completion for your shell.
 """

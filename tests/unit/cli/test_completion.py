@@ -129,6 +129,7 @@ def test_nodes_are_those_of_the_cluster_file(line: str, offered: Callable[..., l
     [
         *("ssh -f other.toml ", "plan other.toml --only ", "plan -f other.toml --only ", "run -f other.toml --only "),
         *("provision --only first other.toml --only ", "bench other.toml --only ", "bench run other.toml --only "),
+        *("ssh other.toml ", "run other.toml --only ", "ssh none.toml -f other.toml "),
     ],
 )
 def test_nodes_are_those_of_the_file_that_is_named(line: str, offered: Callable[..., list[str]]) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,7 +18,6 @@ from vsphere_ml.bench.model.job import RunIn
 from vsphere_ml.bench.model.launcher_names import LauncherName
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.cli.bench.run_options import PodImageOptions, PodOptions, RanksRunIn
-from vsphere_ml.cli.commands import Command as PlainCommand
 from vsphere_ml.cli.jobs.options import open_nodes, open_pods
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Command, OnlyNodes, Refresh, command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
@@ -41,19 +40,6 @@ class _JobLauncher(StrEnum):
     MPIRUN = LauncherName.MPIRUN.value
     TORCHRUN = LauncherName.TORCHRUN.value
     NONE = "none"
-
-
-class FileBeforeCommand(PlainCommand):
-    """A command whose cluster file may stand before `--`, and whose own words stand behind it."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        at = args.index("--") if "--" in args else 0
-        before = [each for each in args[:at] if each.endswith(".toml") and not each.startswith("-")]
-        options = [args[index - 1] for index in range(1, at) if args[index] in before]
-        if len(before) == 1 and not (options and options[0] in {"-f", "--file"}):
-            args = ["--file", before[0], *(each for each in args[:at] if each != before[0]), *args[at:]]
-        parsed: list[str] = super().parse_args(ctx, args)
-        return parsed
 
 
 @option_group
