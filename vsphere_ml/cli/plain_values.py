@@ -1,4 +1,4 @@
-"""Values of the command line that need no conversion: of a default, of a text, of a path.
+"""Values of the command line that need no conversion, or none to speak of: a default, a text, a path, one of a choice.
 
 typer 0.29 makes an adapter of pydantic's for each option, also where one is not given; a tenth of a second of
 every run. What is to be converted or held against limits still goes there.
@@ -6,6 +6,7 @@ every run. What is to be converted or held against limits still goes there.
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -42,6 +43,8 @@ def take_plain(value: Any, param: Any) -> Any:
     if several:
         texts = get_origin(kind) is list and get_args(kind) == (str,) and isinstance(value, list | tuple)
         return list(value) if texts and all(isinstance(each, str) for each in value) else TO_CONVERT
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return next((each for each in kind if value in (each, each.value)), TO_CONVERT)
     if kind is Path and type(value) is str and not _is_resolved(param):
         return Path(value)
     return value if kind in _PLAIN and isinstance(value, kind) and type(value) in (kind, type(Path())) else TO_CONVERT
