@@ -79,19 +79,19 @@ def spec(*, raised: bool, more: str = "", kinds: str = "") -> ClusterSpec:
     return load_text(FILE.format(raised="true" if raised else "false", more=more, ready=ready), "cluster.toml")
 
 
-def test_a_small_mtu_is_a_finding_until_it_may_be_raised(vcenter: Gateway) -> None:
-    made = plan(RunContext(spec(raised=False), vcenter, lambda _: None, SystemClock()))
+def test_a_small_mtu_is_a_finding_until_it_may_be_raised(gateway: Gateway) -> None:
+    made = plan(RunContext(spec(raised=False), gateway, lambda _: None, SystemClock()))
     assert [(each.code, each.target) for each in made.plan.diagnostics] == [("network.mtu", "dvs-gpu")]
     assert not any(isinstance(each, SetSwitchMtu) for each in made.plan.changes)
 
 
-def test_it_is_raised_once_read_back_and_nothing_is_left_to_do(vcenter: Gateway) -> None:
+def test_it_is_raised_once_read_back_and_nothing_is_left_to_do(gateway: Gateway) -> None:
     cluster_spec = spec(raised=True)
-    report = provision(RunContext(cluster_spec, vcenter, lambda _: None, SystemClock()), approve=lambda _: True)
+    report = provision(RunContext(cluster_spec, gateway, lambda _: None, SystemClock()), approve=lambda _: True)
     assert report.done, report.error and report.error.details
     assert isinstance(next(each.change for each in report.outcomes if isinstance(each, Done)), SetSwitchMtu)
     assert report.diagnostics == ()
-    again = plan(RunContext(cluster_spec, vcenter, lambda _: None, SystemClock()))
+    again = plan(RunContext(cluster_spec, gateway, lambda _: None, SystemClock()))
     assert not again
     assert [(each.name, each.mtu, each.max_mtu, set(each.uplinks.values())) for each in again.inventory.switches] == [
         ("dvs-gpu", 9000, 9000, {("vmnic4", "vmnic5")})
@@ -100,22 +100,22 @@ def test_it_is_raised_once_read_back_and_nothing_is_left_to_do(vcenter: Gateway)
     assert vlans == {"roce": 200, "vm-mgmt": 10}
 
 
-def test_the_hosts_drivers_are_looked_at_when_the_file_asks_for_it(vcenter: Gateway) -> None:
+def test_the_hosts_drivers_are_looked_at_when_the_file_asks_for_it(gateway: Gateway) -> None:
     lossless = spec(raised=True, more=LOSSLESS)
-    made = plan(RunContext(lossless, vcenter, lambda _: None, SystemClock()))
+    made = plan(RunContext(lossless, gateway, lambda _: None, SystemClock()))
     assert {each.code for each in made.plan.diagnostics} == {"host.roce"}
     assert 'nmlx5_core -p "max_vfs=8,8 pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1"' in made.plan.diagnostics[0].hint
     assert 'nmlx5_rdma -p "dscp_force=26"' in made.plan.diagnostics[0].hint
-    unreachable = plan(RunContext(spec(raised=True), vcenter, lambda _: None, SystemClock()))
+    unreachable = plan(RunContext(spec(raised=True), gateway, lambda _: None, SystemClock()))
     assert unreachable.plan.diagnostics == ()
     assert {each.module_options for each in unreachable.inventory.hosts} == {None}
 
 
-def test_hosts_get_the_drivers_options_and_keep_their_virtual_functions(lab: Lab, vcenter: Gateway) -> None:
+def test_hosts_get_the_drivers_options_and_keep_their_virtual_functions(lab: Lab, gateway: Gateway) -> None:
     cluster_spec = spec(raised=True, more=LOSSLESS, kinds='["roce"]')
-    report = labs.brought(cluster_spec, lab, vcenter)
+    report = labs.brought(cluster_spec, lab, gateway)
     assert report.done, report.error and report.error.details
-    seen = plan(RunContext(cluster_spec, vcenter, lambda _: None, SystemClock())).inventory
+    seen = plan(RunContext(cluster_spec, gateway, lambda _: None, SystemClock())).inventory
     used = {placement.host for placement in report.placements}
     wanted = (
         ("nmlx5_core", "pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1 max_vfs=8,8"),
@@ -124,4 +124,4 @@ def test_hosts_get_the_drivers_options_and_keep_their_virtual_functions(lab: Lab
     assert [host.module_options for host in seen.hosts if host.ref in used] == [wanted] * len(used)
     assert {port.vfs for host in seen.hosts for port in host.nics} == {8}
     assert not any(host.maintenance for host in seen.hosts)
-    assert not labs.brought(cluster_spec, lab, vcenter).applied
+    assert not labs.brought(cluster_spec, lab, gateway).applied
