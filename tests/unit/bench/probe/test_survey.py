@@ -71,13 +71,12 @@ def test_control_traffic_goes_over_the_interface_of_the_nodes_addresses() -> Non
     assert survey.interface(both(), PEERS) == "eth0"
 
 
-@pytest.mark.parametrize(
-    ("name", "why"), [("docker0", "docker0 leads to no other node"), ("lo", "lo leads to no other node")]
-)
-def test_an_interface_that_is_named_must_lead_to_the_other_nodes(name: str, why: str) -> None:
-    with pytest.raises(BenchError, match=why) as refused:
+@pytest.mark.parametrize("name", ["docker0", "lo"])
+def test_an_interface_that_is_named_must_lead_to_the_other_nodes(name: str, golden: Golden) -> None:
+    with pytest.raises(BenchError) as refused:
         survey.interface(both(), PEERS, name)
     assert refused.value.code == "bench.interface"
+    golden(refused.value)
 
 
 def test_a_bridge_counts_when_it_is_named_and_each_node_has_an_address_of_its_own_there(golden: Golden) -> None:
@@ -180,18 +179,19 @@ def test_ranks_in_a_container_have_its_interpreter_and_its_images_own_variables_
 
 
 @pytest.mark.parametrize(
-    ("pending", "code", "told"),
+    ("pending", "code"),
     [
-        ("running", "bench.no-container", "container vsml-worker does not run"),
-        ("shares", "bench.container", "does not share /var/tmp/vsml-bench with the guest"),
-        ("listens", "bench.container", "no sshd listens on port 12345"),
-        ("python", "bench.no-runtime", "python3 is no Python with Horovod in container vsml-worker"),
+        ("running", "bench.no-container"),
+        ("shares", "bench.container"),
+        ("listens", "bench.container"),
+        ("python", "bench.no-runtime"),
     ],
 )
-def test_a_container_that_cannot_be_used_is_told_with_the_reason(pending: str, code: str, told: str) -> None:
-    with pytest.raises(BenchError, match=told) as refused:
+def test_a_container_that_cannot_be_used_is_told_with_the_reason(pending: str, code: str, golden: Golden) -> None:
+    with pytest.raises(BenchError) as refused:
         contained(**{pending: NONE})
     assert refused.value.code == code
+    golden(refused.value)
 
 
 def test_containers_of_two_images_are_refused(golden: Golden) -> None:

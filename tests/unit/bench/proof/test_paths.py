@@ -318,20 +318,22 @@ def test_a_plugin_that_may_take_either_way_proves_nothing(way: str, transport: T
 
 
 @pytest.mark.parametrize(
-    ("log", "has", "cause"),
+    ("log", "has"),
     [
-        (SOCKET, {"ports": ()}, "node-1 has no RDMA device"),
-        (SOCKET, {"ports": (Port(device="mlx5_0"),)}, "node-1 has no active RDMA port with a RoCE v2 GID"),
-        (GPUDIRECT + WITHOUT, {}, "node-1 has neither nvidia-peermem nor a driver with DMA-BUF"),
-        (WITHOUT, {"peermem": True, "ats": False}, "ATS is not effective in node-1"),
-        (WITHOUT, {"peermem": True, "gpu_to_nic": "SYS"}, "node-1 sees GPU and NIC as SYS"),
-        (WITHOUT.replace("receive", "send"), {"dma_buf": True}, "NCCL_NET_GDR_READ is 0"),
+        (SOCKET, {"ports": ()}),
+        (SOCKET, {"ports": (Port(device="mlx5_0"),)}),
+        (GPUDIRECT + WITHOUT, {}),
+        (WITHOUT, {"peermem": True, "ats": False}),
+        (WITHOUT, {"peermem": True, "gpu_to_nic": "SYS"}),
+        (WITHOUT.replace("receive", "send"), {"dma_buf": True}),
     ],
 )
-def test_gpudirect_that_was_not_used_fails_with_what_the_guests_show(log: str, has: dict[str, Any], cause: str) -> None:
+def test_gpudirect_that_was_not_used_fails_with_what_the_guests_show(
+    log: str, has: dict[str, Any], golden: Golden
+) -> None:
     proof = judged(Transport.GPUDIRECT, log, **has)
     assert proof.verdict is Verdict.NO
-    assert cause in proof.evidence
+    golden(proof.evidence)
 
 
 @pytest.mark.parametrize(
@@ -354,15 +356,18 @@ def test_no_cause_is_made_up(golden: Golden) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variables", "why"),
+    "variables",
     [
-        ({"NCCL_DEBUG": "WARN"}, "NCCL_DEBUG=WARN keeps NCCL from telling its channels"),
-        ({"NCCL_DEBUG": "INFO", "NCCL_DEBUG_FILE": "/tmp/nccl"}, "NCCL_DEBUG_FILE takes NCCL's lines elsewhere"),
+        {"NCCL_DEBUG": "WARN"},
+        {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_FILE": "/tmp/nccl"},
     ],
 )
-def test_sockets_beside_an_nccl_that_was_told_to_be_silent_prove_nothing(variables: dict[str, str], why: str) -> None:
+def test_sockets_beside_an_nccl_that_was_told_to_be_silent_prove_nothing(
+    variables: dict[str, str], golden: Golden
+) -> None:
     proof = judged(Transport.GPUDIRECT, variables=variables)
-    assert (proof.verdict, proof.evidence) == (Verdict.UNKNOWN, why)
+    assert proof.verdict is Verdict.UNKNOWN
+    golden(proof.evidence)
     assert judged(Transport.GPUDIRECT, BOTH_WAYS, variables=variables).verdict is Verdict.YES
 
 

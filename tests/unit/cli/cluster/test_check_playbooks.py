@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING
 
@@ -25,22 +26,28 @@ template = "mine.j2"
 
 
 @pytest.mark.parametrize(
-    ("guest", "error"),
+    ("guest", "code", "place"),
     [
-        ('playbooks = ["bsae"]', "no playbook `bsae` ships with vsml"),
-        ('playbooks = ["./nowhere.toml"]', "nowhere.toml cannot be read: No such file or directory"),
-        ('playbooks = ["container"]', "wants the value `image`, which the cluster file does not set"),
-        ('playbooks = ["base"]\nsettings = { hugepage = "8" }', "no playbook asks for the setting `hugepage`"),
-        ('playbooks = ["driver"]\nsettings = { driver_file = "grid-535.183.04.run" }', "which is not there"),
+        ('playbooks = ["bsae"]', "playbook.unknown", "guest.playbooks[0]"),
+        ('playbooks = ["./nowhere.toml"]', "playbook.unreadable", "guest.playbooks[0]"),
+        ('playbooks = ["container"]', "playbook.invalid", "step[4].image"),
+        ('playbooks = ["base"]\nsettings = { hugepage = "8" }', "guest.unknown-setting", "guest.settings"),
+        (
+            'playbooks = ["driver"]\nsettings = { driver_file = "grid-535.183.04.run" }',
+            "playbook.file-missing",
+            "guest.playbooks[0]",
+        ),
     ],
 )
-def test_what_is_wrong_with_playbooks_is_told(
-    guest: str, error: str, vsml: Callable[..., Ended], tmp_path: Path
+def test_what_is_wrong_with_playbooks_is_said_with_its_place(
+    guest: str, code: str, place: str, vsml: Callable[..., Ended], tmp_path: Path
 ) -> None:
     file = tmp_path / "cluster.toml"
     file.write_text(f"{ONE_NODE}\n[guest]\n{guest}\n")
-    ended = vsml("check", str(file))
-    assert (ended.status, error in ended.err) == (2, True), ended.err
+    ended = vsml("check", str(file), "-o", "json")
+    (error,) = json.loads(ended.out)["errors"]
+    assert (ended.status, error["code"]) == (2, code)
+    assert f": {place}: " in error["details"][0]
 
 
 def test_a_setting_may_be_for_a_template_or_for_nothing_that_is_known(

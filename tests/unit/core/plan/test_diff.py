@@ -62,23 +62,23 @@ def test_a_finished_node_leaves_nothing_to_do() -> None:
 
 
 @pytest.mark.parametrize(
-    ("knobs", "kind"),
+    "knobs",
     [
-        ({"cpus": 4}, "vCPUs 4 → 16"),
-        ({"memory": gib(8)}, "memory 8 GiB → 64 GiB"),
-        ({"memory_locked": False}, "memory reservation not locked → locked (rule memory-reserved)"),
-        ({"memory_reservation": Bytes(0)}, "memory reservation 0 B → 64 GiB (rule memory-reserved)"),
-        ({"cpu_reservation_mhz": 100}, "CPU reservation 100 MHz → 0 MHz"),
-        ({"firmware": "bios"}, "firmware bios → efi"),
-        ({"secure_boot": True}, "secure boot on → off (rule secure-boot-off)"),
-        ({"latency": "high"}, "latency sensitivity high → normal"),
-        ({"cpu_hot_add": True}, "CPU hot-add on → off (rule no-cpu-hot-add)"),
-        ({"memory_hot_add": True}, "memory hot-add on → off"),
+        {"cpus": 4},
+        {"memory": gib(8)},
+        {"memory_locked": False},
+        {"memory_reservation": Bytes(0)},
+        {"cpu_reservation_mhz": 100},
+        {"firmware": "bios"},
+        {"secure_boot": True},
+        {"latency": "high"},
+        {"cpu_hot_add": True},
+        {"memory_hot_add": True},
     ],
 )
-def test_every_setting_that_differs_is_a_lack_in_words(knobs: dict[str, object], kind: str) -> None:
+def test_every_setting_that_differs_is_drift(knobs: dict[str, object], golden: Golden) -> None:
     plan = planned(cluster(1), changed(one_node(), "node-1", **knobs))
-    assert [str(each) for each in only(plan, SetSettings).drift] == [kind]
+    golden(str(each) for each in only(plan, SetSettings).drift)
     assert kinds(plan) == [PowerOff, SetSettings, PowerOn]
     assert plan.interrupting == (PowerOff(vm="node-1"),)
 
@@ -123,7 +123,7 @@ def test_a_disk_grows_while_the_vm_runs_and_never_shrinks(golden: Golden) -> Non
 
 def test_latency_raised_later_reserves_the_cpu(golden: Golden) -> None:
     plan = planned(cluster(nodes(1, latency=Latency.HIGH)), one_node())
-    golden(only(plan, SetSettings).drift)
+    golden(str(each) for each in only(plan, SetSettings).drift)
 
 
 def test_a_clone_without_its_mark_is_marked_and_finished() -> None:
