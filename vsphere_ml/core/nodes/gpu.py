@@ -29,8 +29,8 @@ def kind_of(profile: str) -> GpuKind:
     return GpuKind.VGPU if parse(profile).mig_slices is None else GpuKind.MIG
 
 
-# Boards with vGPUs that are no slips of the keyboard, and that the tables do not have: older than Volta.
-_OTHER_BOARDS = frozenset({"M6", "M10", "M60", "P4", "P6", "P40", "P100", "P100C", "P100X"})
+# Boards that are no slips of the keyboard, and that the tables do not have: older than Volta, and Blackwell.
+_OTHER_BOARDS = frozenset({"M6", "M10", "M60", "P4", "P6", "P40", "P100", "P100C", "P100X", "B200", "B300", "GB200"})
 
 
 def profile_refusal(name: str) -> str | None:
@@ -52,9 +52,26 @@ def profile_note(profile: ProfileName) -> str | None:
         return None
     if board is not None:
         return f"NVIDIA's tables have no {profile}: {_instead(profile, board)}{_boards_with_profile(profile, board)}"
-    known = None if profile.board in _OTHER_BOARDS else nearest_name(str(profile), known_names())
-    meant = f"; did you mean `{known}`?" if known else ""
+    meant = f"; did you mean `{known}`?" if (known := _nearest_profile(profile)) else ""
     return f"{profile.board} is a board that vsml has no data sheet of{meant}"
+
+
+def _nearest_profile(profile: ProfileName) -> str | None:
+    """Return the known profile that is closest to one of an unknown board; None when no board is close."""
+    if _nearest_board(profile.board) is None:
+        return None
+    return nearest_name(str(replace(profile, board=_with_zeros(profile.board))), known_names())
+
+
+def _with_zeros(text: str) -> str:
+    """Return a board's code as it is written, where an O was taken for a zero."""
+    return text.strip().upper().replace("O", "0")
+
+
+def _nearest_board(text: str) -> Board | None:
+    code = _with_zeros(text)
+    known = None if code in _OTHER_BOARDS else nearest_name(code, BY_CODE)
+    return BY_CODE[known] if known else None
 
 
 def device_ids(text: str) -> tuple[int, int]:
@@ -66,8 +83,8 @@ def device_ids(text: str) -> tuple[int, int]:
         return int(found[1], 16), int(found[2], 16)
     board = BY_CODE.get(text.strip().upper())
     if board is None or board.device is None:
-        known = nearest_name(text, [each.code for each in BOARDS if each.device is not None])
-        meant = f"; did you mean `{known}`?" if known else ""
+        known = _nearest_board(text)
+        meant = f"; did you mean `{known.code}`?" if known is not None and known.device is not None else ""
         raise ValueError(f"`{text}` is no GPU; write a board such as A100, or its PCI ids such as 10de:20f1{meant}")
     return NVIDIA, board.device
 

@@ -133,16 +133,16 @@ def _copy(spec: ClusterSpec, vm: Vm) -> Diagnostic:
 def _wrong_host(placement: NodePlacement, host: Host, *, allowed: bool) -> Iterator[Diagnostic]:
     pinned = placement.node.host
     if pinned is not None and not names_host(pinned, host):
-        wanted = f"{pinned} wanted"
+        wanted, stay = f"{pinned} wanted", f'nodes.host = "{host.name}"'
     elif not allowed:
-        wanted = "which the spec's location leaves out"
+        wanted, stay = "which the spec's location leaves out", f"{host.name} among location.hosts"
     else:
         return
     yield Diagnostic(
         code="placement.wrong-host",
         target=placement.node.name,
         message=f"is on {host.name}, {wanted}",
-        hint=f"`vsml destroy --only {placement.node.name}`, then provision again",
+        hint=f"leave it there: {stay}; only a new VM is placed elsewhere",
     )
 
 
@@ -225,5 +225,5 @@ def _other_address(placement: NodePlacement) -> Iterator[Diagnostic]:
         code="guest.address-changed",
         target=placement.node.name,
         message=f"first-boot data of the guest: {text}, wanted {wanted}; it is read at the first boot only",
-        hint=f"change it in the guest yourself, or `vsml destroy --only {placement.node.name}` and provision again",
+        hint="put the former one back into the file, or change it in the guest yourself; only a new VM reads it",
     )

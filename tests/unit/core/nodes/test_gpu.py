@@ -11,7 +11,7 @@ from vsphere_ml.core.catalog.boards import BOARDS, Board
 from vsphere_ml.core.catalog.profiles import known_names, parse
 from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
 from vsphere_ml.core.model.spec import GpuRequest, NicRequest
-from vsphere_ml.core.nodes.gpu import kind_of, nic_refusal, profile_note, profile_refusal, refusal
+from vsphere_ml.core.nodes.gpu import device_ids, kind_of, nic_refusal, profile_note, profile_refusal, refusal
 
 if TYPE_CHECKING:
     from tests.golden import Golden
@@ -37,11 +37,26 @@ def test_every_board_has_its_whole_gpu_among_its_profiles() -> None:
         ("A100-3-40C", "A100 PCIe 40GB has A100-7-40C, A100-4-20C"),
         ("A40-1-6C", "`A40-48C`"),
         ("H100XN-80C", "`H100XM-80C`"),
+        ("A10O-40C", "`A100-40C`"),
+        ("A4O-48C", "`A40-48C`"),
     ],
 )
 def test_a_profile_that_nvidias_tables_lack_is_noted_with_what_else_is_meant(name: str, instead: str) -> None:
     assert instead in str(profile_note(parse(name)))
     assert profile_refusal(name) is None
+
+
+@pytest.mark.parametrize("name", ["B200-180C", "P40-24C", "B9000-192C"])
+def test_a_board_that_is_none_of_the_tables_is_not_taken_for_another(name: str) -> None:
+    assert "`" not in str(profile_note(parse(name)))
+
+
+@pytest.mark.parametrize(("text", "meant"), [("A1OO", "`A100`"), ("a-100", "`A100`"), ("V100", ""), ("B200", "")])
+def test_a_gpu_that_is_none_is_refused_with_the_board_that_is_close(text: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=text) as raised:
+        device_ids(text)
+    assert str(raised.value).count("`") == (4 if meant else 2)
+    assert meant in str(raised.value)
 
 
 def test_a_series_that_is_not_for_compute_is_refused_whatever_the_board() -> None:
