@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MEET_S = 120  # for the others to have begun
 
 
-class NoExchange:
+class _NoExchange:
     """One worker, whose change is all there is."""
 
     rank, workers, behind = 0, 1, 0.0
@@ -42,7 +42,7 @@ class NoExchange:
         """Bring the weights of the training's end; all workers call it."""
 
 
-class _ByServers(NoExchange):
+class _ByServers(_NoExchange):
     """Parameter servers beside the first workers; RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say who is who."""
 
     built = ("sockets",)
@@ -82,7 +82,7 @@ class _ByServers(NoExchange):
         self.meet()  # a worker that went would take its server with it
 
 
-class _ByAllReduce(NoExchange):
+class _ByAllReduce(_NoExchange):
     """Horovod's all-reduce of all gradients at once."""
 
     def __init__(self, given: argparse.Namespace) -> None:
@@ -111,7 +111,7 @@ class _ByAllReduce(NoExchange):
         self.hvd.shutdown()
 
 
-EXCHANGES = {"nothing": NoExchange, "servers": _ByServers, "allreduce": _ByAllReduce}
+EXCHANGES = {"nothing": _NoExchange, "servers": _ByServers, "allreduce": _ByAllReduce}
 
 
 class _Meeting:

@@ -20,7 +20,7 @@ BASE_RATE, MOMENTUM = 0.01, 0.9
 PLATFORMS = {"gloo": "cpu", "nccl": "cuda"}
 
 
-def start(given: argparse.Namespace) -> SpmdTraining:
+def start(given: argparse.Namespace) -> _SpmdTraining:
     import jax
 
     # By itself XLA makes a client for CPUs beside the GPUs', whose Gloo wants the guest's name to lead to an address.
@@ -29,10 +29,10 @@ def start(given: argparse.Namespace) -> SpmdTraining:
     if ranks > 1:
         meet = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
         jax.distributed.initialize(meet, ranks, rank, local_device_ids=[local_rank])
-    return SpmdTraining(jax, given)
+    return _SpmdTraining(jax, given)
 
 
-class SpmdTraining:
+class _SpmdTraining:
     """As `train.py` describes it."""
 
     def __init__(self, jax: Any, given: argparse.Namespace) -> None:
@@ -44,7 +44,7 @@ class SpmdTraining:
         self.state = self.place_alike(initial_state(jax, given))
         self._step = self.over_ranks(functools.partial(average_step, jax, given), 2)
         self._any = self.over_ranks(lambda seen: jax.lax.psum(seen, "ranks"), 0)
-        self.images = SpmdImages(self)
+        self.images = _SpmdImages(self)
         leaves = jax.tree.leaves(self.state[0])
         self.parameters = sum(each.size for each in leaves)
         (own,) = jax.local_devices()
@@ -134,10 +134,10 @@ class SpmdTraining:
             self.jax.distributed.shutdown()
 
 
-class SpmdImages:
+class _SpmdImages:
     """Made-up images, made once, a shard for each rank: what is measured is not their making."""
 
-    def __init__(self, training: SpmdTraining) -> None:
+    def __init__(self, training: _SpmdTraining) -> None:
         import numpy as np
 
         given = training.given

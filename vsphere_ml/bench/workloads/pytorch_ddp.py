@@ -15,17 +15,17 @@ BASE_RATE = 0.01
 BUCKETS = (1 << 20, 25 << 20)  # bytes: DDP's first bucket and the others (`bucket_cap_mb`, reducer.hpp)
 
 
-def start(given: argparse.Namespace) -> DdpTraining:
+def start(given: argparse.Namespace) -> _DdpTraining:
     import torch
     import torch.distributed as dist
 
     device = pin(torch, int(os.environ.get("LOCAL_RANK", "0")))
     dist.init_process_group(given.backend)
     torch.manual_seed(given.seed)
-    return DdpTraining(torch, dist, given, device)
+    return _DdpTraining(torch, dist, given, device)
 
 
-class DdpTraining:
+class _DdpTraining:
     """As `train.py` describes it."""
 
     def __init__(self, torch: Any, dist: Any, given: argparse.Namespace, device: Any) -> None:

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     import argparse
 
 
-def start(given: argparse.Namespace) -> TorchHorovodTraining:
+def start(given: argparse.Namespace) -> _TorchHorovodTraining:
     import horovod.torch as hvd
     import torch
 
     hvd.init()
     torch.manual_seed(given.seed)
-    return TorchHorovodTraining(torch, hvd, given)
+    return _TorchHorovodTraining(torch, hvd, given)
 
 
-class TorchHorovodTraining:
+class _TorchHorovodTraining:
     """As `train.py` describes it."""
 
     def __init__(self, torch: Any, hvd: Any, given: argparse.Namespace) -> None:

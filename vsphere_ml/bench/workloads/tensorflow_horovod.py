@@ -26,16 +26,16 @@ COMMIT_EVERY = 10  # steps
 LOSS_SCALES = {"mixed_float16": 128.0}
 
 
-def start(given: argparse.Namespace) -> HorovodTraining:
+def start(given: argparse.Namespace) -> _HorovodTraining:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     import horovod.tensorflow as hvd
     import tensorflow as tf
 
     hvd.init()  # 1: start Horovod
-    return HorovodTraining(tf, hvd, given)
+    return _HorovodTraining(tf, hvd, given)
 
 
-class HorovodTraining:
+class _HorovodTraining:
     """As `train.py` describes it."""
 
     def __init__(self, tf: Any, hvd: Any, given: argparse.Namespace) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.predict.published import PublishedResult
 
 
-class PublishedData(TypedDict):
+class _PublishedData(TypedDict):
     """Published results, and what nobody has published."""
 
     published: tuple[PublishedResult, ...]
@@ -19,7 +19,7 @@ class PublishedData(TypedDict):
 
 
 @command
-def list_published(_terminal: Terminal) -> Answer[PublishedData]:
+def list_published(_terminal: Terminal) -> Answer[_PublishedData]:
     """List published figures with their conditions and sources, to stand beside one's own.
 
     Hosts, versions and years differ, so none of them is a mark to beat.

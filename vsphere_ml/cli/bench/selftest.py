@@ -26,7 +26,7 @@ SWEPT = (2, 3, 4)  # numbers of nodes
 RING = {"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "ring", "HOROVOD_MPI_THREADS_DISABLE": "1"}
 
 
-class SelftestData(TypedDict):
+class _SelftestData(TypedDict):
     """The checks on links of a known rate, and the record of their launches."""
 
     record: Path
@@ -47,7 +47,7 @@ def selftest(
         int, typer.Option(min=1, help="On each number of nodes. More of them make up for what else runs here.")
     ] = 2,
     into: Annotated[Path | None, typer.Option("--results", metavar="FOLDER", help="Results folder.")] = None,
-) -> Answer[SelftestData]:
+) -> Answer[_SelftestData]:
     """Check vsml itself on this machine, before it is trusted on GPUs (needs root on Linux, and no vCenter).
 
     Four lab guests, links of a known rate between them: all-reduces of MPICH and Horovod on two, three and four nodes

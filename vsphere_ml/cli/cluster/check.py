@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec
 
 
-class CheckedData(TypedDict):
+class _CheckedData(TypedDict):
     """The rules that a file breaks; with `--template` also what vCenter knows of its template."""
 
     diagnostics: tuple[Diagnostic, ...]
@@ -40,7 +40,7 @@ def check(
     ] = False,
     wait: WaitOrNot = 600.0,
     yes: Yes = False,
-) -> Answer["Extended[ClusterSpec, CheckedData]"]:
+) -> Answer["Extended[ClusterSpec, _CheckedData]"]:
     """Validate a cluster file without a vCenter, and show the nodes it describes.
 
     Every mistake is reported at once, with its line; so is every rule of `vsml rules` that the file alone breaks. The
@@ -71,7 +71,7 @@ def check(
     if boot:
         facts = _boot_template(spec, terminal, facts, wait_s=wait, yes=yes)
     text = nodes.text(spec, rules.diagnostic_lines(diagnostics))
-    found: CheckedData = {"diagnostics": diagnostics}
+    found: _CheckedData = {"diagnostics": diagnostics}
     if not template:
         return Answer(text=text, data=Extended(spec, found))
     errors = templates.errors(str(spec.source), facts)

@@ -20,21 +20,21 @@ app = App(help="Write a cluster for other tools, on stdout.", no_args_is_help=Tr
 Offline = Annotated[bool, typer.Option("--offline", help="Do not connect to vCenter; use only the file's addresses.")]
 
 
-class AnsibleData(TypedDict):
+class _AnsibleData(TypedDict):
     """An inventory in YAML, and the nodes that are left out of it."""
 
     inventory: str
     skipped: list[str]
 
 
-class TerraformData(TypedDict):
+class _TerraformData(TypedDict):
     """A configuration in HCL, and the nodes that are left out of it."""
 
     configuration: str
     skipped: list[str]
 
 
-class PrometheusData(TypedDict):
+class _PrometheusData(TypedDict):
     """Targets as Prometheus' file-based service discovery reads them, and the nodes that are left out."""
 
     groups: list[TargetGroup]
@@ -43,7 +43,7 @@ class PrometheusData(TypedDict):
 
 @app.command()
 @command
-def ansible(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, offline: Offline = False) -> Answer[AnsibleData]:
+def ansible(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, offline: Offline = False) -> Answer[_AnsibleData]:
     """Write an Ansible inventory of the guests, in YAML, with the keys and the pinned host keys that vsml uses.
 
     Addresses are those of the file, else those that vCenter knows; nodes without one are skipped and listed.
@@ -69,7 +69,7 @@ def ansible(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, offline: Of
 
 @app.command()
 @command
-def terraform(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer[TerraformData]:
+def terraform(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer[_TerraformData]:
     """Write the existing VMs as resources of Terraform's vSphere provider, with their import blocks.
 
     What the provider cannot express, such as vGPUs and device groups, is written as comments. Terraform is kept from
@@ -104,7 +104,7 @@ def prometheus(
     offline: Annotated[
         bool, typer.Option("--offline", help="Do not connect to vCenter; use the file's and remembered addresses.")
     ] = False,
-) -> Answer[PrometheusData]:
+) -> Answer[_PrometheusData]:
     """Write the nodes' exporters for Prometheus, as JSON of its file-based service discovery.
 
     Those are the exporters that the file's playbooks install, such as `monitoring`. Labels are job, cluster, node and

@@ -13,7 +13,7 @@ class _SshHost(TypedDict):
     address: str
 
 
-class SshConfigData(TypedDict):
+class _SshConfigData(TypedDict):
     """The text for OpenSSH's client, and the hosts in it."""
 
     config: str
@@ -23,7 +23,7 @@ class SshConfigData(TypedDict):
 @command
 def ssh_config(
     terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, only: OnlyNodes = None, refresh: Refresh = False
-) -> Answer["SshConfigData"]:
+) -> Answer["_SshConfigData"]:
     """Print an ssh_config of the nodes, so that `ssh`, `scp`, `rsync` and editors enter them without vsml and vCenter.
 
     Each node is a host of its name, and of its name with the cluster's behind it, with the keys and the pinned host

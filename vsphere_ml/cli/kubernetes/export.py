@@ -109,7 +109,7 @@ class _ExportTarget:
     offline: Annotated[bool, typer.Option("--offline", help="Do not ask the hosts how they spell vGPUs.")] = False
 
 
-class KubernetesData(TypedDict):
+class _KubernetesData(TypedDict):
     """The files, and the folder that they were written to with `--into`."""
 
     files: tuple[ExportedFile, ...]
@@ -126,7 +126,7 @@ def kubernetes(
     supervisor: _SupervisorOptions,
     operators: _OperatorOptions,
     job: _MpiJobOptions,
-) -> Answer[KubernetesData]:
+) -> Answer[_KubernetesData]:
     """Write the nodes for a Supervisor: VM class, cluster, namespaces, values of NVIDIA's operators, a first MPIJob.
 
     GPUs, NICs and the VMs' advanced settings are those that `vsml provision` would give. What the file does not have

@@ -52,7 +52,7 @@ Check = Annotated[
 ]
 
 
-class ImageData(TypedDict):
+class _ImageData(TypedDict):
     """The image's files by name, the folder that they were written to, and what has built it."""
 
     files: Mapping[str, str]
@@ -60,7 +60,7 @@ class ImageData(TypedDict):
     builder: str | None
 
 
-class CheckedImagesData(TypedDict):
+class _CheckedImagesData(TypedDict):
     """What breaks the contract, each with its rule as `code`, its image as `file` and the path in it as `target`."""
 
     images: list[str]
@@ -69,7 +69,9 @@ class CheckedImagesData(TypedDict):
 
 @app.command()
 @command
-def image(_terminal: Terminal, *, given: _ImageOptions, check: Check = None) -> Answer["ImageData | CheckedImagesData"]:
+def image(
+    _terminal: Terminal, *, given: _ImageOptions, check: Check = None
+) -> Answer["_ImageData | _CheckedImagesData"]:
     """Write the image of an MPIJob on a base of yours, build it, or check one that is there.
 
     mpi-operator wants an sshd that takes the job's key, and the same MPI in launcher and workers; images of NGC have no
@@ -102,7 +104,7 @@ def _require_base(given: _ImageOptions) -> None:
         raise ConfigError("--build builds what --into has written", code="usage", hint="--into FOLDER --build TAG")
 
 
-def _check(paths: list[Path], variant: SshdVariant) -> Answer[CheckedImagesData]:
+def _check(paths: list[Path], variant: SshdVariant) -> Answer[_CheckedImagesData]:
     from vsphere_ml.cli.views.kubernetes import image as view
     from vsphere_ml.kubernetes.image.contract import check_images, contract_error
     from vsphere_ml.kubernetes.image.read_image import read_image
@@ -117,7 +119,7 @@ def _check(paths: list[Path], variant: SshdVariant) -> Answer[CheckedImagesData]
     )
 
 
-def _write(spec: ImageSpec, into: Path | None, build: str | None) -> Answer[ImageData]:
+def _write(spec: ImageSpec, into: Path | None, build: str | None) -> Answer[_ImageData]:
     from vsphere_ml.cli.views.layout.verbatim import VerbatimText
     from vsphere_ml.kubernetes.image.builder import build_image
     from vsphere_ml.kubernetes.image.containerfile import make_image_files

@@ -20,7 +20,7 @@ Files = Annotated[
 ]
 
 
-class LintData(TypedDict):
+class _LintData(TypedDict):
     """What was found in each file."""
 
     files: tuple[LintedFile, ...]
@@ -28,7 +28,7 @@ class LintData(TypedDict):
 
 @app.command()
 @command
-def lint(_terminal: Terminal, files: Files) -> Answer[LintData]:
+def lint(_terminal: Terminal, files: Files) -> Answer[_LintData]:
     """Check MPIJobs and TrainJobs before submission: fields, the operator's rules, ranks against slots, GPUs and RDMA.
 
     An API server takes most broken jobs, and the operator refuses them with an Event alone. Needs no cluster. Exits

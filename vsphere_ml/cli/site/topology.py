@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import Inventory
 
 
-class NcclTopologyData(TypedDict):
+class _NcclTopologyData(TypedDict):
     """NCCL's topology file of a node, and whether it is certain which GPU is which in the guest."""
 
     xml: str
@@ -45,7 +45,7 @@ def topology(
             autocompletion=completion.nodes,
         ),
     ] = None,
-) -> Answer["Inventory | NcclTopologyData"]:
+) -> Answer["Inventory | _NcclTopologyData"]:
     """Draw each GPU host: NUMA nodes, root ports, PCIe switches, GPUs and NICs, and who uses what.
 
     Example: `vsml topology cluster.toml --host 'esx-01*' --picture site.html`
@@ -73,7 +73,7 @@ def topology(
     return Answer(text=tree.text(seen), data=seen)
 
 
-def _of_node(terminal: Terminal, file: Path, node: str) -> Answer[NcclTopologyData]:
+def _of_node(terminal: Terminal, file: Path, node: str) -> Answer[_NcclTopologyData]:
     from vsphere_ml.cli.views.layout.text import line
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.cli.wiring.cluster_file import load

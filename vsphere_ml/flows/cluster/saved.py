@@ -59,7 +59,7 @@ class _SavedPlaybook(TypedDict):
     digest: str
 
 
-class SavedGuests(TypedDict):
+class _SavedGuests(TypedDict):
     """What playbooks change in guests: `pending` by node as `playbook: step`; `after_boot`: nodes that do not run."""
 
     playbooks: list[_SavedPlaybook]
@@ -92,7 +92,7 @@ class SavedDocument(TypedDict):
     only: list[str]
     site: str
     stages: list[SavedStage]
-    guests: SavedGuests | None
+    guests: _SavedGuests | None
     placements: list[_SavedPlacement]
     notes: list[str]
 
@@ -220,7 +220,7 @@ def _encode_change(change: object) -> SavedChange:
     return SavedChange({"change": type(change).__name__, **fields})
 
 
-def guests_of(plan: GuestPlan | None) -> SavedGuests | None:
+def guests_of(plan: GuestPlan | None) -> _SavedGuests | None:
     """Return what is missing in guests as a plan file shows it: steps by name, since the words may differ each time."""
     if plan is None:
         return None
@@ -236,7 +236,7 @@ def guests_of(plan: GuestPlan | None) -> SavedGuests | None:
     }
 
 
-def _guest_differences(saved: Json, fresh: SavedGuests | None) -> Iterator[str]:
+def _guest_differences(saved: Json, fresh: _SavedGuests | None) -> Iterator[str]:
     """Yield in words how what is missing in guests differs."""
     if not isinstance(saved, dict) or fresh is None:
         yield "the guests are left alone now" if fresh is None else "the guests were left alone in it"

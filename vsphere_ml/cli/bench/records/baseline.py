@@ -24,7 +24,7 @@ Least = Annotated[
 ]
 
 
-class BaselineData(TypedDict):
+class _BaselineData(TypedDict):
     """The files that were written."""
 
     baseline: Path
@@ -36,7 +36,7 @@ class BaselineData(TypedDict):
 @command
 def make(
     terminal: Terminal, records: RecordsOrNewest = None, into: Into = None, least_launches: Least = 2
-) -> Answer[BaselineData]:
+) -> Answer[_BaselineData]:
     """Copy a record's complete and proven launches into a folder, with a file of thresholds to edit.
 
     `vsml bench gate RECORD --baseline FOLDER` holds later records against it, by the thresholds in that folder: 5 %

@@ -39,7 +39,7 @@ Thresholds = Annotated[
 JUnit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Also write the checks as JUnit XML.")]
 
 
-class GateData(TypedDict):
+class _GateData(TypedDict):
     """What a record was held against, check by check."""
 
     checks: tuple[GateCheck, ...]
@@ -55,7 +55,7 @@ class _GateOptions:
 
 
 @command
-def gate(terminal: Terminal, records: RecordsOrNewest = None, *, given: _GateOptions) -> Answer[GateData]:
+def gate(terminal: Terminal, records: RecordsOrNewest = None, *, given: _GateOptions) -> Answer[_GateData]:
     """Pass or fail results in CI: against a baseline, a share of the bound or a figure; failed launches fail it too.
 
     A regression needs both: a figure beyond the tolerance and a confidence interval that excludes chance. `--tolerance`

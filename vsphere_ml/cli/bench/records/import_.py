@@ -20,7 +20,7 @@ Logs = Annotated[list[Path], typer.Argument(metavar="LOG...", help="Output of on
 Into = Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Results folder to write.")]
 
 
-class ImportedRunsData(TypedDict):
+class _ImportedRunsData(TypedDict):
     """The launches that logs tell of, and the documents that were written of them."""
 
     record: Path
@@ -86,7 +86,7 @@ class _ImportOptions:
 
 
 @command
-def import_(terminal: Terminal, logs: Logs, into: Into, *, options: _ImportOptions) -> Answer[ImportedRunsData]:
+def import_(terminal: Terminal, logs: Logs, into: Into, *, options: _ImportOptions) -> Answer[_ImportedRunsData]:
     """Read logs of other tools into a record, so that they get bounds, intervals and comparisons.
 
     Known are nccl-tests (all its collectives, table and `-J`), Horovod's synthetic benchmarks, tf_cnn_benchmarks,
