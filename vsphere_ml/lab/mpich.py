@@ -11,6 +11,7 @@ import shutil
 import time
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.tools.horovod import HOROVOD, Carrier, FrameworkName, build_settings
 from vsphere_ml.lab import folders, runtime
 
 if TYPE_CHECKING:
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MPICH = "mpich==5.0.2"
-FLAGS = {name: value for name, value in runtime.FLAGS.items() if name != "HOROVOD_WITH_GLOO"} | {
-    "HOROVOD_WITHOUT_GLOO": "1",
-}
+FLAGS = build_settings(FrameworkName.TENSORFLOW, {Carrier.MPI})
 BUILT = "import horovod.tensorflow as hvd, tensorflow; assert hvd.mpi_built() and not hvd.gloo_built()"
 FOLDER, VENV = "mpich", "venv-mpich"
 
@@ -45,7 +44,7 @@ def _done_name() -> str:
 
 
 def _make(at: Path, say: Callable[[str], None]) -> None:
-    say(f"building {runtime.HOROVOD} over {MPICH} for lab guests (about 2 minutes on 2 cores, the first time)")
+    say(f"building {HOROVOD} over {MPICH} for lab guests (about 2 minutes on 2 cores, the first time)")
     began = time.monotonic()
     for name in (FOLDER, VENV, "wheels-mpich"):
         shutil.rmtree(at / name, ignore_errors=True)
@@ -53,7 +52,7 @@ def _make(at: Path, say: Callable[[str], None]) -> None:
     wheel = runtime.build_horovod(at, FOLDER, at / "wheels-mpich", FLAGS)
     runtime.run("its environment", [runtime.PYTHON, "-m", "venv", "--without-pip", at / VENV])
     (site,) = (at / VENV / "lib").glob("python3*/site-packages")
-    runtime.install(at, runtime.HOROVOD, "--no-deps", "--target", site, wheel)
+    runtime.install(at, HOROVOD, "--no-deps", "--target", site, wheel)
     # By a relative path: guests have the folder elsewhere.
     (site / "all-else.pth").write_text(f"../../../../venv/lib/{site.parent.name}/site-packages\n")
     check = [at / VENV / "bin" / "python", "-c", BUILT]

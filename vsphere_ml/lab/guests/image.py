@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError, NotPossible
+from vsphere_ml.core.tools.horovod import HOROVOD
 from vsphere_ml.lab import folders, machine_packages, runtime
 from vsphere_ml.lab import topology as topologies
 
@@ -68,7 +69,7 @@ PYTORCH_HOROVOD = Variant(
     "pytorch-horovod",
     (*PYTORCH.packages, *_BUILD, *(f"python3-{each}" for each in _HOROVOD_NEEDS)),
     (f"MAKEFLAGS=-j$(nproc) {_WITH} {_PIP}", "rm /var/tmp/horovod-*", _KEYS),
-    sources=(runtime.HOROVOD,),
+    sources=(HOROVOD,),
 )
 # For nodes that build Horovod by themselves.
 BUILDER = Variant("builder", CLOUD.packages, (_KEYS,), installable=("cmake", "g++", "make", "python3-dev"))
