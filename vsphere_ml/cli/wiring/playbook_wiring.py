@@ -89,7 +89,7 @@ def _place(spec: ClusterSpec, book: Playbook) -> KeyPath:
 
 def _there(source: FileSource, book: Playbook) -> None:
     """Refuse a file that is not on this machine, before any guest is touched; vCenter is asked for those it has."""
-    if not source.is_url and not source.is_datastore and not Path(source).is_file():
+    if not source.is_url and not source.is_datastore and not source.is_here():
         raise ConfigError(
             f"playbook {book.name} wants {source}, which is not there",
             code="playbook.file-missing",

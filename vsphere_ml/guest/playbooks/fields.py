@@ -57,6 +57,28 @@ class FileSource(str):
         """The file's own name."""
         return Path(urlsplit(self).path).name if self.is_url else Path(self.rpartition("]")[2].strip()).name
 
+    def is_here(self) -> bool:
+        """Return whether it is a file of this machine."""
+        return Path(self).is_file()
+
+
+class WheelhouseSource(FileSource):
+    """A file of wheels as a `FileSource` is, or a folder of wheels on this machine."""
+
+    __slots__ = ()
+
+    @property
+    def wheels(self) -> tuple[Path, ...]:
+        """The wheels of a folder; none where it is a file, or not there."""
+        return tuple(sorted(Path(self).glob("*.whl")))
+
+    @property
+    def is_archive(self) -> bool:
+        return self.endswith((".tar", ".tar.gz", ".tgz"))
+
+    def is_here(self) -> bool:
+        return super().is_here() if self.is_archive else bool(self.wheels)
+
 
 class Template(str):
     """The text of a template, read when the playbook was, and the file it was read from."""

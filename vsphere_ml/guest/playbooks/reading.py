@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.guest.playbooks.fields import FieldError, FileSource, Template
+from vsphere_ml.guest.playbooks.fields import FieldError, FileSource, Template, WheelhouseSource
 from vsphere_ml.guest.templates import render
 
 if TYPE_CHECKING:
@@ -148,5 +148,6 @@ _READERS: dict[str, Callable[[object, Reading], object]] = {
     "tuple[str, ...]": _texts,
     "Mapping[str, str]": _settings,
     "FileSource": _source,
+    "WheelhouseSource": lambda value, reading: WheelhouseSource(_source(value, reading)),
     "Template": _template,
 }

@@ -21,6 +21,7 @@ TYPES = {
     "tuple[str, ...]": "list",
     "Mapping[str, str]": "table",
     "FileSource": "file",
+    "WheelhouseSource": "file or folder",
     "Template": "template",
 }
 SECTION = re.compile(r"^### `([a-z_]+)`\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)

@@ -23,7 +23,7 @@ from tests.unit.guest.recorder import Recorder
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.guest import GuestFacts, Peer, Step
 from vsphere_ml.guest.facts import verify, wanted
-from vsphere_ml.guest.playbooks.fields import FieldError, FileSource
+from vsphere_ml.guest.playbooks.fields import FieldError, FileSource, WheelhouseSource
 from vsphere_ml.guest.playbooks.registry import KINDS
 from vsphere_ml.guest.steps.gpu.dcgm import DcgmExporter
 from vsphere_ml.guest.steps.gpu.driver import NvidiaDriver
@@ -91,7 +91,7 @@ MADE: dict[str, Callable[[str], Step]] = {
     "python_runtime": lambda text: PythonRuntime(path=f"/tmp/{text}x", python=text, packages=("a==1",)),
     "python_runtime by index": lambda text: PythonRuntime(packages=("a==1",), index=f"https://{text}"),
     "python_runtime by wheels": lambda text: PythonRuntime(
-        packages=("a==1",), wheelhouse=FileSource(f"https://example.com/{text}.tar")
+        packages=("a==1",), wheelhouse=WheelhouseSource(f"https://example.com/{text}.tar")
     ),
     "registry_login": lambda text: RegistryLogin(user=f"u{text}"),
     "registry_login by name": lambda text: RegistryLogin(registry=f"r{text}"),

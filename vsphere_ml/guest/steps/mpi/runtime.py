@@ -6,10 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.guest.playbooks.fields import (
     FieldError,
-    FileSource,
+    WheelhouseSource,
     check_address,
     check_checksum,
     check_pattern,
@@ -23,20 +24,21 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Shell
 
-_REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.+!]+")
+REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.+!]+")
+_WHEELS = f"{CACHE}/wheelhouse"
 _INFO = re.compile(r"(?P<name>.+)-(?P<version>[^-]+)\.dist-info")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PythonRuntime(Step):
-    """A virtual environment with exact versions. `wheelhouse` is a .tar or .tar.gz of wheels, instead of an index."""
+    """A virtual environment with exact versions. `wheelhouse` has its wheels, instead of an index."""
 
     KIND: ClassVar[str] = "python_runtime"
 
     packages: tuple[str, ...]
     path: str = "/opt/vsml/runtime"
     python: str = "python3"
-    wheelhouse: FileSource = FileSource("")  # noqa: RUF009 - immutable, as every str
+    wheelhouse: WheelhouseSource = WheelhouseSource("")  # noqa: RUF009 - immutable, as every str
     wheelhouse_sha256: str = ""
     index: str = ""  # what pip is set up for
 
@@ -47,13 +49,19 @@ class PythonRuntime(Step):
         if self.index and not self.index.startswith("https://"):
             raise FieldError("index", "is not https, and pip takes no other; give a `wheelhouse` where there is none")
         for package in self.packages:
-            check_pattern("packages", package, _REQUIREMENT, "a package with its version, such as horovod==0.28.1")
+            check_pattern("packages", package, REQUIREMENT, "a package with its version, such as horovod==0.28.1")
         if not self.packages:
             raise FieldError("packages", "is empty")
         if self.wheelhouse and self.index:
             raise FieldError("index", "contradicts `wheelhouse`; leave one of them out")
-        if self.wheelhouse and not self.wheelhouse.endswith((".tar", ".tar.gz", ".tgz")):
-            raise FieldError("wheelhouse", "expected a .tar or .tar.gz file of wheels")
+        if self.wheelhouse and not self.wheelhouse.is_archive:
+            self._check_folder()
+
+    def _check_folder(self) -> None:
+        if self.wheelhouse.is_url or self.wheelhouse.is_datastore or self.wheelhouse.endswith((".zip", ".whl")):
+            raise FieldError("wheelhouse", "expected a .tar or .tar.gz file of wheels, or a folder of them on this machine")
+        if self.wheelhouse_sha256:
+            raise FieldError("wheelhouse_sha256", "is of a file, and `wheelhouse` is a folder")
 
     @property
     def title(self) -> str:
@@ -81,13 +89,24 @@ class PythonRuntime(Step):
 
     def _from(self, shell: Shell, facts: GuestFacts) -> str:
         if self.wheelhouse:
-            archive = fetch_artifact(self.wheelhouse, shell, facts, self.wheelhouse_sha256)
-            folder = f"{CACHE}/wheelhouse"
-            shell.run(f"rm -rf {folder} && mkdir -p {folder} && tar -xf {q(archive)} -C {folder}")
-            # The wheels lie at the top of the archive, or in one folder.
-            shell.run(f"find {folder} -mindepth 2 -name '*.whl' -exec mv -t {folder} {{}} +")
-            return f"--no-index --find-links {folder} "
+            self._bring_wheels(shell, facts)
+            return f"--no-index --find-links {_WHEELS} "
         return f"--index-url {q(self.index)} " if self.index else ""
+
+    def _bring_wheels(self, shell: Shell, facts: GuestFacts) -> None:
+        empty = f"rm -rf {_WHEELS} && mkdir -p {_WHEELS}"
+        if self.wheelhouse.is_archive:
+            archive = fetch_artifact(self.wheelhouse, shell, facts, self.wheelhouse_sha256)
+            shell.run(f"{empty} && tar -xf {q(archive)} -C {_WHEELS}")
+            # The wheels lie at the top of the archive, or in one folder.
+            shell.run(f"find {_WHEELS} -mindepth 2 -name '*.whl' -exec mv -t {_WHEELS} {{}} +")
+            return
+        if not self.wheelhouse.wheels:
+            why, hint = f"there are no wheels in {self.wheelhouse}", "vsml runtime build --into DIR"
+            raise GuestError(reason=why, code="guest.file-missing", target=facts.name, hint=hint)
+        shell.run(empty)
+        for wheel in self.wheelhouse.wheels:
+            shell.put(wheel, f"{_WHEELS}/{wheel.name}")
 
 
 def _normalize_name(name: str) -> str:
