@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Compiling anew what every `vsml` imports would take half its CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help browser setup demo test test-gpu test-long check coverage lint types layers go-test py-test packages bench-provision bench-commands bench-guests bench-overhead bench-placement bench-boots bench-large-files bench-first-hour fuzz lock clean
+.PHONY: help browser setup demo test test-gpu test-long check coverage lint types layers go-test py-test packages bench-provision bench-commands bench-guests bench-overhead bench-engines bench-placement bench-boots bench-large-files bench-first-hour fuzz lock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ bench-guests: setup ## a look at 32 lab guests against a bare SSH loop (needs ro
 
 bench-overhead: setup ## a script under `vsml bench` against horovodrun alone (needs root on Linux)
 	$(BIN)/python -m benchmarks.overhead
+
+bench-engines: setup ## each engine at 50 Mbit/s against the bound, and under `vsml bench` against its launcher alone (needs root on Linux)
+	$(BIN)/python -m benchmarks.engines
 
 bench-placement: setup ## CPU time of placing 64 to 512 VMs on 1,000 hosts
 	$(BIN)/python -m benchmarks.placement
