@@ -21,6 +21,7 @@ TYPES: dict[str, Schema] = {
     "bool": {"type": "boolean"},
     "tuple[str, ...]": {"type": "array", "items": _TEXT},
     "FileSource": _TEXT,
+    "WheelhouseSource": _TEXT,
     "Template": _TEXT,
 }
 TABLE = "Mapping[str, str]"

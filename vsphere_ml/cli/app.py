@@ -49,6 +49,7 @@ COMMANDS = (
     _Row("ssh", GUESTS, "sign in to a node", "guests.ssh:ssh", FileFirst),
     _Row("cp", GUESTS, "copy files", "guests.cp:cp"),
     _Row("ssh-config", GUESTS, "for ssh and rsync", "guests.ssh_config:ssh_config"),
+    _Row("runtime", GUESTS, "build Horovod", "guests.runtime:app"),
     _Row("job", GUESTS, "run your training", "jobs.app:app"),
     _Row("inventory", SITE, "hosts, GPUs, NICs", "site.inventory:inventory"),
     _Row("profiles", SITE, "vGPUs that are free", "site.profiles:profiles"),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.unit.cli.conftest import Ended
 
 NAMES = reference.names()
-GROUPS = ["lab", "export", "import", "rules", "bench", "bench baseline"]
+GROUPS = ["lab", "runtime", "export", "import", "rules", "bench", "bench baseline"]
 
 
 @pytest.fixture(autouse=True)

@@ -42,7 +42,7 @@ _DIST = re.compile(r"(?P<name>[^/\n]+)-(?P<version>[^-/\n]+)\.dist-info")
 # By NVIDIA's release notes of TensorFlow 23.05, its image has Horovod with NCCL; the public index has no such wheel.
 GPU_RUNTIME = (
     '`vsml configure` with the playbook "container" and [guest] settings = { image = '
-    '"nvcr.io/nvidia/tensorflow:23.05-tf2-py3" }, then --run-in container; or a `wheelhouse` for the playbook "runtime"'
+    '"nvcr.io/nvidia/tensorflow:23.05-tf2-py3" }, then --run-in container; or `vsml runtime build`'
 )
 # Virtual networks of the guest's own, whatever address they hold.
 STRAY = ("lo", "docker", "br-", "veth", "virbr", "cni", "flannel", "podman")

@@ -59,7 +59,9 @@ class PythonRuntime(Step):
 
     def _check_folder(self) -> None:
         if self.wheelhouse.is_url or self.wheelhouse.is_datastore or self.wheelhouse.endswith((".zip", ".whl")):
-            raise FieldError("wheelhouse", "expected a .tar or .tar.gz file of wheels, or a folder of them on this machine")
+            raise FieldError(
+                "wheelhouse", "expected a .tar or .tar.gz file of wheels, or a folder of them on this machine"
+            )
         if self.wheelhouse_sha256:
             raise FieldError("wheelhouse_sha256", "is of a file, and `wheelhouse` is a folder")
 
