@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pexpect
 import pytest
 
+from tests.schemas.check import check_answer
 from tests.waiting import until
 from vsphere_ml.cli import app
 from vsphere_ml.lab import build, folders
@@ -74,7 +75,10 @@ class Ended:
 
     @property
     def document(self) -> Any:
-        return json.loads(self.out)
+        """What the command wrote with `-o json`, which is as the schema says."""
+        document = json.loads(self.out)
+        check_answer(document)
+        return document
 
     @property
     def did_nothing(self) -> bool:

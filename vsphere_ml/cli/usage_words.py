@@ -11,22 +11,6 @@ _WORDS = {
     "finite_number": "is not a number",
     "bool_parsing": "is neither true nor false",
 }
-RENAMED = {  # options of before the first release
-    "--results": "--results",
-    "--max-time": "--max-time",
-    "--min-nodes": "--min-nodes",
-    "--min-launches": "--min-launches",
-    "--ci-target": "--ci-target",
-    "--repeats-ci-target": "--repeats-ci-target",
-    "--iters": "--iters",
-    "--nccl-iters": "--nccl-iters",
-    "--ranks-per-node": "--ranks-per-node",
-    "--image-size": "--image-size",
-    "--env": "--env",
-    "--compression": "--compression",
-    "--script-args": "--script-args",
-    "--run-in": "--run-in",
-}
 _LIMITS = {
     "greater_than_equal": ("ge", "at least"),
     "greater_than": ("gt", "more than"),
@@ -37,10 +21,6 @@ _LIMITS = {
 
 def describe_usage_error(error: BaseException) -> str | None:
     """Return what is wrong with the value that a usage error is about; None when it is about something else."""
-    option = str(getattr(error, "option_name", ""))
-    if option in RENAMED:
-        vars(error)["possibilities"] = None
-        return f"{option} is called {RENAMED[option]} now"
     errors = getattr(error.__cause__, "errors", None)
     if errors is None:
         return None

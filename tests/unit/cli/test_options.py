@@ -160,3 +160,10 @@ def test_a_wrong_value_is_told_in_our_words(
     golden(ended.err)
     assert "Input should" not in ended.err
     assert "Value error" not in ended.err
+
+
+@pytest.mark.parametrize("line", ["plan --results x", "status --env A=b", "check --run-in guest"])
+def test_an_option_of_another_command_is_not_said_to_be_called_otherwise(line: str, vsml: Callable[..., Any]) -> None:
+    ended = vsml(*line.split(), "-o", "json")
+    (error,) = json.loads(ended.out)["errors"]
+    assert (ended.status, error["code"], error["message"].count(line.split()[1])) == (2, "usage", 1)

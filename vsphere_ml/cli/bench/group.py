@@ -10,7 +10,6 @@ from typer import TyperException
 
 from vsphere_ml.cli.default_group import OF_THE_GROUP, DefaultGroup
 
-RENAMED = {"published": "published"}  # commands of before the first release
 _FILE = re.compile(r"[./]")  # in what is taken for a file that is not there
 
 
@@ -37,9 +36,6 @@ class BenchGroup(DefaultGroup):
         try:
             return super().resolve_command(ctx, args)
         except TyperException as error:
-            if args[0] in RENAMED:
-                error.message = f"'vsml bench {args[0]}' is called 'vsml bench {RENAMED[args[0]]}' now"
-                raise
             workload = nearest_name(args[0], Workload)
             if workload is None or nearest_name(args[0], self.commands) is not None:
                 raise
