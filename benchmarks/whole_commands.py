@@ -21,15 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks import bare_provision
-from benchmarks.provision import HERE, VSML, machine, running
+from benchmarks.provision import HERE, VSML, govc_environment, machine, running
 from vsphere_ml.lab import build, control
 from vsphere_ml.lab.guests import needs
 from vsphere_ml.ssh.keys.key_pairs import key_pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    from vsphere_ml.lab.state import Lab
 
 ROUNDS = 5
 SHORT_ROUNDS = 15  # of commands below a second
@@ -122,16 +120,6 @@ def cluster_file(folder: Path, number: int) -> str:
     nic = 'nic = { kind = "auto", port_group = "roce" }'
     file.write_text(text.replace('spread = "pack"\n', "").replace(nic, 'nic = { kind = "none" }'))
     return str(file)
-
-
-def govc_environment(lab: Lab) -> dict[str, str]:
-    return {
-        "GOVC_URL": lab.url,
-        "GOVC_USERNAME": lab.username,
-        "GOVC_PASSWORD": lab.password(),
-        "GOVC_TLS_CA_CERTS": str(lab.ca_file),
-        "GOVC_DATACENTER": "lab-dc",
-    }
 
 
 GOVC_STEPS = """vm.clone -vm {template} -on=false -host {host} -ds {store} -c {cpus} -m {memory} {vm}

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console, RenderableType
+    from rich.text import Text
 
     from vsphere_ml.cli.options import GlobalOptions
     from vsphere_ml.core.errors import VsmlError
@@ -177,4 +178,16 @@ def show(console: Console, renderable: RenderableType) -> None:
         console.print(grouped)
     lines: Sequence[str] = captured.get().split("\n")
     console.file.write("\n".join(line.rstrip(" ") for line in lines))
+    console.file.flush()
+
+
+def show_line(console: Console, line: Text) -> None:
+    """Print a line of what happens; without colours as it is.
+
+    rich lays out every line anew, which adds up while hundreds of tasks or guests end at the same time.
+    """
+    if console.color_system is not None:
+        show(console, line)
+        return
+    console.file.write(f"{line.plain}\n")
     console.file.flush()

@@ -6,6 +6,7 @@ import hashlib
 import os
 import pickle
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,4 +84,5 @@ def _keep(entry: Path, digest: bytes, spec: ClusterSpec) -> None:
         for old in sorted(entry.parent.iterdir(), key=lambda each: each.stat().st_mtime)[:-_MOST]:
             old.unlink(missing_ok=True)
     except OSError:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # not a folder, or not ours
+            part.unlink()

@@ -122,12 +122,13 @@ def for_guests(
 ) -> GuestConfig:
     """Return what the cluster's guests get, with every mistake in it reported before anything is looked at."""
     from vsphere_ml.flows.cluster.proposal import GuestConfig
-    from vsphere_ml.flows.guests.guests import GuestPhase
 
     answers = first_boots(spec)
     alone = "--skip-guests" if skip else _left_alone(spec)
     if alone:
         return GuestConfig(first_boots=answers, skipped_guests=alone)
+    from vsphere_ml.flows.guests.guests import GuestPhase
+
     books = playbooks(spec)
     phase = GuestPhase(
         guests=guests(spec, clock), playbooks=books, given=step_inputs(spec, books), notify=notify, wait_s=wait_s

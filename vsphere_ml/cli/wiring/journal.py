@@ -16,23 +16,22 @@ import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeGuard, cast
 
 from vsphere_ml.cli.wiring.guest_wiring import home
 from vsphere_ml.core import json_text
 from vsphere_ml.core.errors import ConfigError, VsmlError
-from vsphere_ml.core.hosts.host_changes import HostChange, describe_host_change
 from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY
 from vsphere_ml.core.plan.changes import SetSettings
-from vsphere_ml.core.plan.describe import describe, drift_of, object_name
+from vsphere_ml.core.plan.describe import TEXTS, describe, drift_of, object_name
 from vsphere_ml.core.plan.plan import Plan, Stage
-from vsphere_ml.core.ports.host_events import StepBegun, StepDone, StepFailed
 from vsphere_ml.flows.cluster.saved import stages_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from vsphere_ml.core.hosts.host_changes import HostChange
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.plan.changes import Change
     from vsphere_ml.core.ports.host_events import HostEvent, HostListener
@@ -146,7 +145,7 @@ def _separator(descriptor: int) -> bytes:
 
 def change_entry(change: Change | HostChange) -> dict[str, Any]:
     """Return a change as the journal has it: its object, what differs, and every field but guests' first-boot data."""
-    if isinstance(change, HostChange):
+    if not _is_of_site(change):
         return _host_change_entry(change)
     stages = stages_of(Plan(stages=(Stage(title="", changes=(change,)),)))
     fields = dict(stages[0]["changes"][0])
@@ -165,7 +164,14 @@ def change_entry(change: Change | HostChange) -> dict[str, Any]:
     }
 
 
-def _host_change_entry(change: HostChange) -> dict[str, Any]:
+def _is_of_site(change: Change | HostChange) -> TypeGuard[Change]:
+    return type(change) in TEXTS
+
+
+def _host_change_entry(change: Change | HostChange) -> dict[str, Any]:
+    from vsphere_ml.core.hosts.host_changes import HostChange, describe_host_change
+
+    assert isinstance(change, HostChange)  # noqa: S101 - there is no third kind
     fields = {each.name: getattr(change, each.name) for each in dataclasses.fields(change)}
     after = {key: value if isinstance(value, bool | int) else str(value) for key, value in fields.items()}
     kind = type(change).__name__
@@ -233,6 +239,8 @@ def open_journal(spec: ClusterSpec, command: str) -> Journal:
 
 def journal_host_steps(journal: Journal, listener: HostListener) -> HostListener:
     """Return a listener that writes each step before it is taken, and its outcome after it."""
+    from vsphere_ml.core.ports.host_events import StepBegun, StepDone, StepFailed
+
     begun: dict[int, str] = {}  # by the identity of the change
 
     def hear(event: HostEvent, /) -> None:

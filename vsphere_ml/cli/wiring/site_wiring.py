@@ -230,7 +230,6 @@ def write(file: Path, text: str) -> None:
 def _sign_in(to: SignIn, settings: GlobalOptions, recorder: MessageLog | None = None) -> Session:
     from vsphere_ml.vsphere.connection.session import connect
     from vsphere_ml.vsphere.connection.tls import Trust
-    from vsphere_ml.vsphere.connection.trace import Trace
 
     return connect(
         to.server,
@@ -238,8 +237,16 @@ def _sign_in(to: SignIn, settings: GlobalOptions, recorder: MessageLog | None = 
         to.password.reveal(),
         Trust(ca_file=to.ca_file, thumbprint=to.thumbprint, insecure=to.insecure),
         timeout_s=settings.timeout,
-        log=recorder or (Trace(settings.trace) if settings.trace else None),
+        log=recorder or _trace(settings.trace),
     )
+
+
+def _trace(file: Path | None) -> MessageLog | None:
+    if file is None:
+        return None
+    from vsphere_ml.vsphere.connection.trace import Trace
+
+    return Trace(file)
 
 
 def _with_options(spec: VCenterSpec, settings: GlobalOptions) -> tuple[VCenterSpec, dict[str, str]]:

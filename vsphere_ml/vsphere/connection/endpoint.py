@@ -22,10 +22,11 @@ from vsphere_ml.vsphere.connection.bounds import MIB, AnswerTooLargeError, read_
 from vsphere_ml.vsphere.connection.required import unexpected_answer
 from vsphere_ml.vsphere.connection.soap import HttpStatusError, Stub, UnexpectedAnswerError
 from vsphere_ml.vsphere.connection.tls import PinMismatchError, PinnedConnection, Trust, untrusted_error
-from vsphere_ml.vsphere.connection.trace import MessageLog, TracedConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from vsphere_ml.vsphere.connection.trace import MessageLog
 
 T = TypeVar("T")
 
@@ -65,6 +66,8 @@ class VCenterEndpoint:
         self._settings: dict[str, Any] = {"context": trust.context(), "pin": trust.pin, "timeout": timeout_s}
         self._scheme: type[PinnedConnection] = PinnedConnection
         if trace is not None:
+            from vsphere_ml.vsphere.connection.trace import TracedConnection  # noqa: PLC0415 - few runs write a trace
+
             self._settings["trace"] = trace
             self._scheme = TracedConnection
 

@@ -86,3 +86,8 @@ def test_only_so_many_are_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> N
         other.write_text(TEXT)
         cluster_file.load(other)
     assert len(list((site_wiring.cache() / "files").iterdir())) == 2
+
+
+def test_a_cache_that_cannot_be_is_done_without(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VSML_CACHE_DIR", str(file / "cache"))
+    assert cluster_file.load(file).name == "train"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from rich.progress_bar import ProgressBar
 
-from vsphere_ml.cli.terminal import show
+from vsphere_ml.cli.terminal import show_line
 from vsphere_ml.cli.views.cluster import changes
 from vsphere_ml.cli.views.layout.text import line
 from vsphere_ml.cli.views.progress import guest_progress
@@ -111,13 +111,7 @@ class ChangeLines:
     def __call__(self, event: Event, /) -> None:
         if (text := words(event, verbose=self.verbose)) is None:
             return
-        drawn = line((self.clock(), "dim"), "  ", text)
-        if self.console.color_system is not None:
-            show(self.console, drawn)
-            return
-        # rich lays out every line anew, which adds up while hundreds of tasks end at the same time
-        self.console.file.write(f"{drawn.plain}\n")
-        self.console.file.flush()
+        show_line(self.console, line((self.clock(), "dim"), "  ", text))
 
 
 def words(event: Event, *, verbose: bool = False) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, assert_never
 
-from vsphere_ml.cli.terminal import show
+from vsphere_ml.cli.terminal import show_line
 from vsphere_ml.cli.views.layout.text import line
 from vsphere_ml.cli.views.progress.live import STYLES, MovingTable
 from vsphere_ml.core.order import count
@@ -33,7 +33,7 @@ class GuestLines:
     def __call__(self, event: GuestEvent, /) -> None:
         if text := words(event):
             with self._alone:
-                show(self.console, line((self.clock(), "dim"), f"  {event.node}: ", text))
+                show_line(self.console, line((self.clock(), "dim"), f"  {event.node}: ", text))
 
 
 def words(event: GuestEvent) -> str:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, TypedDict
 
 from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.layout.text import line
-from vsphere_ml.core.hosts.host_changes import NoteRunning, WriteRecord, describe_host_change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from vsphere_ml.core.diagnostics import Diagnostic, Refusal
+    from vsphere_ml.core.hosts.host_changes import HostChange
     from vsphere_ml.core.hosts.host_plan import HostPlan
     from vsphere_ml.core.model.host_settings import AccessMethod, HostSetting, SettingKind
     from vsphere_ml.flows.hosts.host_apply import HostOutcome
@@ -93,7 +93,7 @@ def outcomes(hosts: Iterable[HostOutcome]) -> list[HostOutcomeData]:
         {
             "host": each.plan.name,
             "settings": [_fields(fact) for fact in each.plan.facts.unmet],
-            "steps": [describe_host_change(step.change) for step in each.done],
+            "steps": [_describe(step.change) for step in each.done],
             "reboot_seconds": None if each.rebooted_s is None else round(each.rebooted_s, 3),
         }
         for each in hosts
@@ -134,8 +134,16 @@ def _name(fact: HostSetting) -> str:
 
 
 def _how(host: HostPlan) -> str:
-    texts = [describe_host_change(step) for step in host.steps if not isinstance(step, WriteRecord | NoteRunning)]
+    from vsphere_ml.core.hosts.host_changes import NoteRunning, WriteRecord
+
+    texts = [_describe(step) for step in host.steps if not isinstance(step, WriteRecord | NoteRunning)]
     return "; ".join(texts) or "nothing is done"
+
+
+def _describe(step: HostChange) -> str:
+    from vsphere_ml.core.hosts.host_changes import describe_host_change
+
+    return describe_host_change(step)
 
 
 def _fields(fact: HostSetting) -> _SettingData:
