@@ -137,6 +137,16 @@ def test_nodes_are_those_of_the_file_that_is_named(line: str, offered: Callable[
     assert offered(line) == ["first", "second"]
 
 
+@pytest.mark.parametrize(("shell", "mark"), [("zsh", '"'), ("fish", "")])
+def test_other_shells_are_offered_the_same(shell: str, mark: str, tmp_path: Path) -> None:
+    (tmp_path / "cluster.toml").write_text(FILE)
+    line = {"_TYPER_COMPLETE_ARGS": "vsml ssh node-", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    env = os.environ | line | {"_VSML_COMPLETE": f"complete_{shell}", "PYTHONPATH": str(Path(__file__).parents[3])}
+    command = [sys.executable, "-m", "vsphere_ml"]
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert [name for name in NODES if f"{mark}{name}{mark}" in done.stdout] == NODES[:3]
+
+
 def test_a_begun_value_leaves_those_that_begin_so(offered: Callable[..., list[str]]) -> None:
     assert offered("ssh h") == ["head-1", "head-2"]
     assert offered("cp h") == ["head-1:", "head-2:"]
