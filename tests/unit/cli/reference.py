@@ -25,8 +25,8 @@ Options under *Global options* can stand before or after the command's name. `FI
 It is the argument of most commands, and `-f FILE` of all. `run`, `ssh` and `job` take it as their first word, too, when
 it ends in `.toml`: `vsml run other.toml -- uname -r`. `cp` does not, since such a file may be what is copied.
 stdout is for results, everything else goes to stderr: see [json-output.md](json-output.md) and
-[exit-codes.md](exit-codes.md). `vsml --install-completion` sets up completion for your shell; a TAB offers values as well:
-nodes and steps of the cluster file, rules, boards, topologies, labs. It reads files alone, and asks no vCenter.
+[exit-codes.md](exit-codes.md). `vsml --install-completion` sets up completion for your shell. A TAB offers
+values, too: nodes and steps of the cluster file, rules, boards, topologies, labs; it reads files, and asks no vCenter.
 """
 
 
