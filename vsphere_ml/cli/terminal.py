@@ -170,12 +170,15 @@ def show(console: Console, renderable: RenderableType) -> None:
         return
     from rich.console import Group
 
-    grouped = Group(renderable)  # a text alone would be joined with others, and lose how it is wrapped
+    from vsphere_ml.cli.views.layout.text import line
+
+    # A text alone would be joined with others, and lose how it is wrapped.
+    grouped = Group(line(renderable) if isinstance(renderable, str) else renderable)
     if console.file.isatty():
-        console.print(grouped)
+        console.print(grouped, crop=False)
         return
     with console.capture() as captured:
-        console.print(grouped)
+        console.print(grouped, crop=False)
     lines: Sequence[str] = captured.get().split("\n")
     console.file.write("\n".join(line.rstrip(" ") for line in lines))
     console.file.flush()

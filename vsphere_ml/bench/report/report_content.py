@@ -174,6 +174,7 @@ def _environment_tables(seen: Study) -> Iterator[ReportTable]:
         heading="Proofs",
         titles=("CONFIGURATION", "LAUNCH", "OUTCOME", "IN SYNC", "PLACEMENT", "PATH", "CLEAN", "CARRIED BY"),
         rows=tuple((seen.titles(run.configuration), *_proofs(run)) for run in seen.runs),
+        optional=("CARRIED BY", "CLEAN"),
     )
     widest = max(runs, key=lambda run: run.configuration.ranks)
     if went := tuple(_paths(seen)):
@@ -184,6 +185,7 @@ def _environment_tables(seen: Study) -> Iterator[ReportTable]:
             heading="Placement",
             titles=("RANK", "NODE", "ESXI HOST", "DEVICE", "VGPU PROFILE", "NIC", "NUMA", "GPU TO NIC"),
             rows=tuple(_place(each) for each in widest.placement),
+            optional=("NUMA", "VGPU PROFILE", "NIC"),
         )
     if worlds := tuple((seen.titles(run.configuration), *row) for run in seen.runs for row in _worlds(run)):
         titles = ("CONFIGURATION", "LAUNCH", "RANKS", "FROM STEP", "STEPS", "MEDIAN STEP")

@@ -25,11 +25,12 @@ BAR = 20  # letters
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportTable:
-    """A heading, titles, and rows of cells."""
+    """A heading, titles, and rows of cells. Narrow terminals go without the optional columns, the first ones first."""
 
     heading: str
     titles: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    optional: tuple[str, ...] = ()
 
 
 def tables(seen: Study) -> tuple[ReportTable, ...]:
@@ -53,7 +54,9 @@ def _tables(seen: Study) -> Iterator[ReportTable]:
 def scaling(seen: Study) -> ReportTable:
     """Return throughput and efficiency of each configuration, between their bounds."""
     titles = ("CONFIGURATION", "SAMPLES/S", "95 %", "STEP", "VS 1 NODE", "VS 1 RANK", "FLOOR", "CEILING", "BOUNDS")
-    return ReportTable(heading="Training", titles=titles, rows=tuple(_scaling(each) for each in seen.scalings))
+    rows = tuple(_scaling(each) for each in seen.scalings)
+    optional = ("VS 1 RANK", "STEP", "95 %", "CEILING", "FLOOR")
+    return ReportTable(heading="Training", titles=titles, rows=rows, optional=optional)
 
 
 def _scaling(each: Scaling) -> tuple[str, ...]:
@@ -95,7 +98,8 @@ def step_times(seen: Study) -> ReportTable:
                     f"{summary.lag1:.2f}",
                 )
             )
-    return ReportTable(heading="Step times", titles=titles, rows=tuple(rows))
+    optional = ("LAG 1", "P5", "MEAN", "STEPS", "P99", "WARM-UP")
+    return ReportTable(heading="Step times", titles=titles, rows=tuple(rows), optional=optional)
 
 
 def step_parts(seen: Study) -> ReportTable:
@@ -106,7 +110,8 @@ def step_parts(seen: Study) -> ReportTable:
         for each in seen.scalings
         if (parts := mean_parts([launch.parts for launch in each.point.launches])) is not None
     )
-    return ReportTable(heading="Where the time of a step goes", titles=titles, rows=rows)
+    optional = ("i/c/x/r", "OVERLAP", "REST", "INPUT")
+    return ReportTable(heading="Where the time of a step goes", titles=titles, rows=rows, optional=optional)
 
 
 def _parts(parts: StepParts) -> tuple[str, ...]:
@@ -158,7 +163,7 @@ def all_reduce(sweep: Sweep) -> ReportTable:
     )
     titles = ("SIZE", "MEDIAN", "BEST", "ALGBW", "BUSBW", "OF LINK")
     what = collective(sweep.configuration).replace("_", "-").capitalize()
-    return ReportTable(heading=f"{what}: {sweep.title}", titles=titles, rows=rows)
+    return ReportTable(heading=f"{what}: {sweep.title}", titles=titles, rows=rows, optional=("BEST", "ALGBW"))
 
 
 def describe_fit(sweep: Sweep) -> str:
@@ -216,7 +221,7 @@ def links(seen: Study) -> ReportTable:
         for each in seen.links
     )
     titles = ("FROM", "TO", "TOOL", "MEMORY", "LOAD", "BANDWIDTH", "OF USABLE")
-    return ReportTable(heading="Links", titles=titles, rows=rows)
+    return ReportTable(heading="Links", titles=titles, rows=rows, optional=("TOOL", "MEMORY", "LOAD"))
 
 
 def rails(seen: Study) -> ReportTable:
@@ -234,7 +239,8 @@ def rails(seen: Study) -> ReportTable:
         for each in node_rails(seen.runs)
     )
     titles = ("NODE", "RAILS", "TOOL", "SENT", "LINE RATES", "SHARE", "OF USABLE")
-    return ReportTable(heading="All rails at once, in both directions", titles=titles, rows=rows)
+    optional = ("OF USABLE", "TOOL", "LINE RATES")
+    return ReportTable(heading="All rails at once, in both directions", titles=titles, rows=rows, optional=optional)
 
 
 def channels(seen: Study) -> ReportTable:

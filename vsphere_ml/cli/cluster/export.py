@@ -50,7 +50,7 @@ def ansible(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, offline: Of
 
     Example: `vsml export ansible > hosts.yaml`, then `ansible -i hosts.yaml all -m ping`
     """
-    from vsphere_ml.cli.views.layout.text import line
+    from vsphere_ml.cli.views.layout.verbatim import VerbatimText
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
     from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.report.export.ansible import inventory
@@ -64,7 +64,7 @@ def ansible(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, offline: Of
             terminal.say(f"{guest.name} has no address yet, and is left out")
     text = mark_lab(spec, inventory(spec.name, listed, of_guests.login()))
     left = [guest.name for guest in listed if guest.address is None]
-    return Answer(text=line(text.removesuffix("\n")), data={"inventory": text, "skipped": left})
+    return Answer(text=VerbatimText(text), data={"inventory": text, "skipped": left})
 
 
 @app.command()
@@ -77,7 +77,7 @@ def terraform(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer[_T
 
     Example: `vsml export terraform > train.tf`, then `terraform init` and `terraform plan`
     """
-    from vsphere_ml.cli.views.layout.text import line
+    from vsphere_ml.cli.views.layout.verbatim import VerbatimText
     from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.report.export.terraform import configuration, existing_vms
 
@@ -88,7 +88,7 @@ def terraform(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer[_T
     left = [node.name for node in spec.nodes if node.name not in there]
     for name in left:
         terminal.say(f"{name} does not stand, and is left out")
-    return Answer(text=line(text.removesuffix("\n")), data={"configuration": text, "skipped": left})
+    return Answer(text=VerbatimText(text), data={"configuration": text, "skipped": left})
 
 
 @app.command()
@@ -112,7 +112,7 @@ def prometheus(
 
     Example: `vsml export prometheus > /etc/prometheus/train.json`
     """
-    from vsphere_ml.cli.views.layout.text import line
+    from vsphere_ml.cli.views.layout.verbatim import VerbatimText
     from vsphere_ml.cli.wiring import guest_wiring
     from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.report.export.prometheus import file_sd, target_groups
@@ -126,7 +126,7 @@ def prometheus(
     for name in left:
         terminal.say(f"{name} has no address yet, and is left out")
     groups = target_groups(spec.name, nodes, jobs, spec.vcenter.lab)
-    return Answer(text=line(file_sd(groups).removesuffix("\n")), data={"groups": groups, "skipped": left})
+    return Answer(text=VerbatimText(file_sd(groups)), data={"groups": groups, "skipped": left})
 
 
 def read_site(spec: ClusterSpec, terminal: Terminal) -> Inventory:

@@ -122,7 +122,9 @@ def provision(
     clock, shown = site_wiring.SystemClock(), partial(proposal.text, every_key=terminal.settings.verbose)
     ask = consent.approval(terminal, shown, yes=given.yes, names=to_type, impact=impact)
     with following_both(terminal.err, verbose=terminal.settings.verbose) as both:
-        guest_config = guest_wiring.for_guests(spec, both.guests, clock, wait_s=given.wait, skip=given.skip_guests)
+        guest_config = guest_wiring.for_guests(
+            spec, both.guests, clock, wait_s=given.wait, skip=given.skip_guests, rolling=given.rolling or 0
+        )
         with host_wiring.connect_site(spec, terminal, journal, allow_downtime=given.allow_downtime) as (
             vcenter,
             session,

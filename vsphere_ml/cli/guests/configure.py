@@ -22,6 +22,7 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 
 if TYPE_CHECKING:
     from vsphere_ml.cli.views.guests.guests import ConfigureData
+    from vsphere_ml.flows.guests.configure import GuestPlan
 
 
 @option_group
@@ -42,6 +43,14 @@ class _ConfigureOptions:
     ] = None
     wait: Wait = 300.0
     parallel: ParallelGuests = 32
+    rolling: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Work on at most N guests at a time, each verified before the next: some reboot.",
+        ),
+    ] = None
 
 
 @command
@@ -67,14 +76,25 @@ def configure(
 
     spec = load(file)
     playbooks = flow.choose_steps(guest_wiring.playbooks(spec), given.step or (), given.from_step)
+
+    def impact(plan: GuestPlan) -> str:
+        return view.impact(plan, given.rolling or 0)
+
     clock = site_wiring.SystemClock()
     guests = guest_wiring.guests(spec, clock, given.parallel)
     inputs = guest_wiring.step_inputs(spec, playbooks)
     with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following_both(terminal.err) as both:
         report = flow.configure(
             RunContext(spec, vcenter, both.site, clock),
-            GuestPhase(guests=guests, playbooks=playbooks, given=inputs, notify=both.guests, wait_s=given.wait),
-            approve=both.before(consent.approval(terminal, view.plan, yes=given.yes)),
+            GuestPhase(
+                guests=guests,
+                playbooks=playbooks,
+                given=inputs,
+                notify=both.guests,
+                wait_s=given.wait,
+                rolling=given.rolling or 0,
+            ),
+            approve=both.before(consent.approval(terminal, view.plan, yes=given.yes, impact=impact)),
             only=given.only or (),
             dry_run=given.dry_run,
         )

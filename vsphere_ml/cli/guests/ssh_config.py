@@ -34,7 +34,7 @@ def ssh_config(
     `ssh node-01`, or `rsync -a data/ node-01.train:data/`
     """
     from vsphere_ml.cli.guests.ssh import find_targets
-    from vsphere_ml.cli.views.layout.text import line
+    from vsphere_ml.cli.views.layout.verbatim import VerbatimText
     from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.nodes.selection import select_nodes
     from vsphere_ml.ssh.openssh import config
@@ -44,4 +44,4 @@ def ssh_config(
     targets = find_targets(terminal, spec, names, refresh=refresh)
     text = "\n\n".join(config(name, (f"{name}.{spec.name}",), target) for name, target in targets.items())
     hosts: list[_SshHost] = [{"node": name, "address": target.host} for name, target in targets.items()]
-    return Answer(text=line(text), data={"config": text, "hosts": hosts})
+    return Answer(text=VerbatimText(text), data={"config": text, "hosts": hosts})

@@ -36,7 +36,17 @@ class _AtsOptions:
     revert: Annotated[
         bool, typer.Option("--revert", help="Put back the values that were there before vsml changed them.")
     ] = False
-    parallel: Annotated[int, typer.Option(min=1, max=64, metavar="N", help="Work on so many hosts at once.")] = 1
+    parallel: Annotated[
+        int,
+        typer.Option(
+            "--parallel",
+            "--rolling",
+            min=1,
+            max=64,
+            metavar="N",
+            help="Work on so many hosts at once; the first that fails leaves the next ones as they are.",
+        ),
+    ] = 1
     allow_downtime: Annotated[
         bool, typer.Option("--allow-downtime", help="Allow to shut down the cluster's VMs that run there.")
     ] = False

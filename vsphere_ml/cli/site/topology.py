@@ -74,7 +74,7 @@ def topology(
 
 
 def _of_node(terminal: Terminal, file: Path, node: str) -> Answer[_NcclTopologyData]:
-    from vsphere_ml.cli.views.layout.text import line
+    from vsphere_ml.cli.views.layout.verbatim import VerbatimText
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.report.nccl_topology import xml
@@ -88,4 +88,4 @@ def _of_node(terminal: Terminal, file: Path, node: str) -> Answer[_NcclTopologyD
     if not shape.certain:
         terminal.say("its GPUs do not sit alike, and nobody tells which is which in the guest: by order is a guess")
     text = xml(shape)
-    return Answer(text=line(text.removesuffix("\n")), data={"xml": text, "certain": shape.certain})
+    return Answer(text=VerbatimText(text), data={"xml": text, "certain": shape.certain})

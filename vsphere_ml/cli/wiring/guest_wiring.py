@@ -118,7 +118,13 @@ def forget(spec: ClusterSpec, changes: Iterable[Change]) -> None:
 
 
 def for_guests(
-    spec: ClusterSpec, notify: GuestListener, clock: SystemClock, *, wait_s: float = 0.0, skip: bool = False
+    spec: ClusterSpec,
+    notify: GuestListener,
+    clock: SystemClock,
+    *,
+    wait_s: float = 0.0,
+    skip: bool = False,
+    rolling: int = 0,
 ) -> GuestConfig:
     """Return what the cluster's guests get, with every mistake in it reported before anything is looked at."""
     from vsphere_ml.flows.cluster.proposal import GuestConfig
@@ -131,7 +137,12 @@ def for_guests(
 
     books = playbooks(spec)
     phase = GuestPhase(
-        guests=guests(spec, clock), playbooks=books, given=step_inputs(spec, books), notify=notify, wait_s=wait_s
+        guests=guests(spec, clock),
+        playbooks=books,
+        given=step_inputs(spec, books),
+        notify=notify,
+        wait_s=wait_s,
+        rolling=rolling,
     )
     return GuestConfig(first_boots=answers, phase=phase)
 

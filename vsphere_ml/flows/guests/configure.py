@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.model.guest import GuestFacts, Playbook, Shell
     from vsphere_ml.core.model.spec import ClusterSpec
-    from vsphere_ml.core.ports.vcenter import Guests
+    from vsphere_ml.core.ports.vcenter import GuestPlace, Guests
     from vsphere_ml.flows.guests.guests import GuestPhase, GuestTargets
     from vsphere_ml.flows.run_context import RunContext
     from vsphere_ml.guest.events import GuestListener
@@ -133,14 +133,7 @@ def configure(
     with vcenter.hold(spec.name):
         given = phase.given.but(fetch.fetch_files(playbooks, vcenter, run.notify, plan.steps))
         facts = of_guests.facts(spec, found, phase.guests, given)
-        done = run_with_retry(
-            phase.guests,
-            places,
-            lambda shell: apply_playbooks(shell, playbooks, facts[shell.name], phase.notify),
-            0.0,
-            notify=phase.notify,
-            end=end_of_playbooks,
-        )
+        done = apply_to_guests(phase, places, facts, 0.0)
     return ConfigureResult(plan=plan, applied=True, guests=tuple(with_result(guest, done) for guest in plan.guests))
 
 
@@ -225,6 +218,57 @@ def _merge_guests(
             yield GuestResult(node=node.name, convergences=outcome, log=guests.log(node.name))
 
 
+def apply_to_guests(
+    phase: GuestPhase,
+    places: Sequence[GuestPlace],
+    facts: Mapping[str, GuestFacts],
+    deadline_s: float,
+    new: Collection[str] = (),
+) -> dict[str, Reached | VsmlError]:
+    """Bring guests to the playbooks, all at once or a few at a time; return what became of each.
+
+    A guest that does not come to what they say leaves the next ones as they are. New guests, by their nodes, are the
+    first, all at once: nobody uses them yet.
+    """
+    done: dict[str, Reached | VsmlError] = {}
+    for batch in _batches(places, phase.rolling, new):
+        if failed := [name for name, each in done.items() if _is_failure(each)]:
+            done |= {place.name: _leave_out(place.name, failed, phase.notify) for place in batch}
+            continue
+        reached = run_with_retry(
+            phase.guests,
+            batch,
+            lambda shell: apply_playbooks(shell, phase.playbooks, facts[shell.name], phase.notify),
+            deadline_s,
+            notify=phase.notify,
+            end=_end_of_playbooks,
+        )
+        done |= reached
+    return done
+
+
+def _batches(places: Sequence[GuestPlace], size: int, new: Collection[str]) -> Iterator[Sequence[GuestPlace]]:
+    if not size:
+        yield places
+        return
+    if first := [place for place in places if place.name in new]:
+        yield first
+    others = [place for place in places if place.name not in new]
+    yield from (others[at : at + size] for at in range(0, len(others), size))
+
+
+def _is_failure(reached: Reached | VsmlError) -> bool:
+    return isinstance(reached, VsmlError) or reached[1] is not None
+
+
+def _leave_out(node: str, failed: Sequence[str], notify: GuestListener) -> GuestError:
+    """Return why a guest is left as it is, once that was told."""
+    reason = f"left as it is: {', '.join(failed)} did not come to what the playbooks say"
+    error = GuestError(reason=reason, code="guest.left-out", target=node)
+    notify(GuestEnded(node=node, error=error))
+    return error
+
+
 def apply_playbooks(shell: Shell, playbooks: Sequence[Playbook], facts: GuestFacts, notify: GuestListener) -> Reached:
     """Bring the guest to the playbooks; return what was reached, and what ended it."""
     reached: list[Convergence] = []
@@ -236,7 +280,7 @@ def apply_playbooks(shell: Shell, playbooks: Sequence[Playbook], facts: GuestFac
     return tuple(reached), None
 
 
-def end_of_playbooks(node: str, reached: Reached) -> GuestEnded:
+def _end_of_playbooks(node: str, reached: Reached) -> GuestEnded:
     """Return how a guest's playbooks ended, for listeners."""
     changed = sum(outcome.state is StepState.CHANGED for each in reached[0] for outcome in each.outcomes)
     return GuestEnded(node=node, error=reached[1], changed=changed)

@@ -13,13 +13,11 @@ from vsphere_ml.flows.guests.configure import (
     ConfigureResult,
     GuestPlan,
     GuestResult,
-    apply_playbooks,
-    end_of_playbooks,
+    apply_to_guests,
     plan_guests,
     with_result,
 )
 from vsphere_ml.flows.guests.nccl import with_topologies
-from vsphere_ml.flows.guests.visit import run_with_retry
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -111,14 +109,7 @@ def _configure(
     found = with_topologies(run.spec, found, run.vcenter, phase.playbooks)
     given = phase.given.but(fetch.fetch_files(phase.playbooks, run.vcenter, run.notify, plan.steps))
     facts = of_guests.facts(run.spec, found, phase.guests, given)
-    done = run_with_retry(
-        phase.guests,
-        found.places,
-        lambda shell: apply_playbooks(shell, phase.playbooks, facts[shell.name], phase.notify),
-        deadline.left_s,
-        notify=phase.notify,
-        end=end_of_playbooks,
-    )
+    done = apply_to_guests(phase, found.places, facts, deadline.left_s, plan.after_boot)
     return {name: _guest(name, found, done, phase.guests) for name in wanted}
 
 

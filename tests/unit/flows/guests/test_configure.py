@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import pytest
@@ -57,7 +58,9 @@ class Site:
         vms = (replace(vm, **knobs) if vm.name == name else vm for vm in self.vcenter.inventory.vms)  # type: ignore[arg-type]
         self.vcenter.inventory = replace(self.vcenter.inventory, vms=tuple(vms))
 
-    def configure(self, *books: Playbook, only: tuple[str, ...] = (), dry_run: bool = False) -> ConfigureResult:
+    def configure(
+        self, *books: Playbook, only: tuple[str, ...] = (), dry_run: bool = False, rolling: int = 0
+    ) -> ConfigureResult:
         return configure(
             RunContext(SPEC, self.vcenter, Told(), self.vcenter.clock),
             GuestPhase(
@@ -66,6 +69,7 @@ class Site:
                 given=StepInputs(),
                 notify=self.heard.append,
                 wait_s=60.0,
+                rolling=rolling,
             ),
             approve=self._approve,
             only=only,
@@ -187,6 +191,28 @@ def test_what_was_changed_before_a_guest_failed_is_counted(site: Site) -> None:
     ends = {event.node: event.changed for event in site.heard if isinstance(event, GuestEnded)}
     assert 0 < written["node-2"] < 2
     assert changed == ends == written
+
+
+@pytest.mark.parametrize(("rolling", "together"), [(0, [3]), (1, [1, 1, 1]), (2, [2, 1]), (9, [3])])
+def test_no_more_guests_than_asked_for_are_worked_on_at_once(site: Site, rolling: int, together: list[int]) -> None:
+    assert site.configure(rolling=rolling).error is None
+    assert all("/etc/a" in guest.files for guest in site.guests.there.values())
+    heard = [type(event) for event in site.heard if isinstance(event, Entering | Applied)]
+    first, *others = (len(list(group)) for kind, group in groupby(heard) if kind is Entering)
+    assert [first - len(NAMES), *others] == together, "all were entered once for the plan"
+
+
+def test_a_guest_that_fails_leaves_the_next_ones_as_they_are(site: Site, golden: Golden) -> None:
+    site.guests.there["node-2"].disk_full = True
+    report = site.configure(rolling=1)
+    assert errors(report) == {"node-2": "guest.file-not-written", "node-3": "guest.left-out"}
+    assert "/etc/a" in site.guests.there["node-1"].files
+    assert not site.guests.there["node-3"].history
+    golden(report.guests[2].error)
+    ended = [event for event in site.heard if isinstance(event, GuestEnded) and event.node == "node-3"]
+    assert ended[-1].error == report.guests[2].error
+    site.guests.there["node-2"].disk_full = False
+    assert site.configure(rolling=1).error is None
 
 
 def test_a_guest_that_still_boots_is_waited_for_and_the_others_are_not(site: Site) -> None:

@@ -27,7 +27,8 @@ def regime_tables(points: Sequence[RegimePoint]) -> Iterator[ReportTable]:
 
 def figures_table(points: Sequence[RegimePoint]) -> ReportTable:
     """Return each regime's step against its own bound, its bytes, and what its training came to."""
-    return ReportTable(heading=HEADING, titles=TITLES, rows=tuple(map(_figures, points)))
+    optional = ("BEHIND", "LOSS", "95 %")
+    return ReportTable(heading=HEADING, titles=TITLES, rows=tuple(map(_figures, points)), optional=optional)
 
 
 def _figures(each: RegimePoint) -> tuple[str, ...]:

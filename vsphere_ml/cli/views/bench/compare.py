@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.analysis.compare import Comparison, ComparisonRow
 
 TITLES = ("CONFIGURATION", "FIGURE", "A", "B", "CHANGE", "95 % OF THE RATIO", "B IS")
+OPTIONAL = ("FIGURE", "95 % OF THE RATIO")
 STYLES = {
     ComparisonResult.FASTER: "green",
     ComparisonResult.SLOWER: "red",
@@ -36,7 +37,7 @@ def text(made: Comparison) -> Group:
 
 
 def _parts(made: Comparison) -> Iterator[RenderableType]:
-    yield table(TITLES, (_row(each) for each in made.rows))
+    yield table(TITLES, (_row(each) for each in made.rows), OPTIONAL)
     for each in made.rows:
         if each.reason:
             yield line(("why: ", "bold"), f"{each.title}: {each.reason}")

@@ -119,7 +119,8 @@ def _parts(made: Prediction, measured: UsedShare | None, crossings: Sequence[Cro
         )
     if crossings:
         yield line("each path once, by its maker's figure, without protocol or latency:")
-        yield table(("PATH", "WHAT", "ONE DIRECTION", "GRADIENTS IN", "SOURCE"), map(_crossing_row, crossings))
+        titles = ("PATH", "WHAT", "ONE DIRECTION", "GRADIENTS IN", "SOURCE")
+        yield table(titles, map(_crossing_row, crossings), ("WHAT", "SOURCE"))
 
 
 _FITS = {

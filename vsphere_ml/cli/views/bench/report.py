@@ -61,7 +61,7 @@ def _parts(content: ReportContent, seen: Study) -> Iterator[RenderableType]:
     yield from map(line, content.verdicts)
     for made in content.tables:
         yield line((made.heading, "bold cyan"))
-        yield table(made.titles, made.rows)
+        yield table(made.titles, made.rows, made.optional)
         if made.heading == "Training":
             yield from curves(seen)
     for each in (*content.fits, *content.method):

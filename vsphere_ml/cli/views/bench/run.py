@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, TypedDict
 
 from rich.console import Group
@@ -15,7 +16,7 @@ from vsphere_ml.cli.views.bench import explain as explained
 from vsphere_ml.cli.views.layout.text import line, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from rich.console import RenderableType
@@ -57,7 +58,7 @@ def text(done: BenchResult) -> Group:
 def _parts(done: BenchResult) -> Iterator[RenderableType]:
     asked = [*(run.configuration for run in done.runs), *(each.configuration for each in done.not_started)]
     titles = Titles.of(asked)
-    yield table(("LAUNCH", "PROVEN"), ((titles(run.configuration), summarize_proofs(run)) for run in done.runs))
+    yield table(("CONFIGURATION", "LAUNCHES", "PROVEN"), _fold_launches(done.runs, titles))
     if any(run.outcome is Outcome.COMPLETE for run in done.runs):
         seen = study(done.runs)
         yield explained.text(seen, explain(seen))
@@ -65,7 +66,14 @@ def _parts(done: BenchResult) -> Iterator[RenderableType]:
         yield line(("lab: ", "yellow"), "these guests share one machine; no figure here is a claim about hardware")
     for each in done.not_started:
         yield line(("not begun: ", "yellow"), titles(each.configuration), f", launch {each.launch}")
-    yield line(f"the record is in {done.folder}; `vsml bench explain {done.folder}` shows this again")
+    yield line(f"the record is in {done.folder}")
+    yield line("   shown again by: ", (f"vsml bench explain {done.folder}", "bold"))
+
+
+def _fold_launches(runs: Sequence[Run], titles: Titles) -> Iterator[tuple[str, str, str]]:
+    """Yield a row for all launches of a configuration of which the same is proven."""
+    alike = Counter((titles(run.configuration), summarize_proofs(run)) for run in runs)
+    yield from ((title, str(number), proven) for (title, proven), number in alike.items())
 
 
 def summarize_proofs(run: Run) -> str:

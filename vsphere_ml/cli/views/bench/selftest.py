@@ -23,5 +23,6 @@ def text(checks: Sequence[Diagnostic], record: Path) -> Group:
     return Group(
         table(("", "CHECK", "WHAT WAS SEEN"), rows),
         line("real TCP, MPICH and Horovod on lab guests; nothing here tells how NCCL, GPUs or RDMA do"),
-        line(f"the record is in {record}; `vsml bench explain {record}` has more of it"),
+        line(f"the record is in {record}"),
+        line("   more of it by: ", (f"vsml bench explain {record}", "bold")),
     )

@@ -76,4 +76,4 @@ def notes(seen: Study) -> Iterator[RenderableType]:
 
 
 def _table(made: tables.ReportTable) -> RenderableType:
-    return table(made.titles, made.rows)
+    return table(made.titles, made.rows, made.optional)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.report.clusters import ClusterSummary
 
 TITLES = ("CLUSTER", "NODES", "RUNNING", "GPUS", "HOSTS", "FOLDER")
+OPTIONAL = ("FOLDER", "HOSTS")
 
 
 class ClusterListData(TypedDict):
@@ -41,7 +42,7 @@ def data(site: Inventory, clusters: Sequence[ClusterSummary]) -> ClusterListData
 def _parts(site: Inventory, clusters: Sequence[ClusterSummary]) -> Iterator[RenderableType]:
     yield line((site.about, "bold"))
     if clusters:
-        yield table(TITLES, (_row(each) for each in clusters))
+        yield table(TITLES, (_row(each) for each in clusters), OPTIONAL)
     yield from (line(("   ! ", "yellow"), f"{each.name} is locked by a run") for each in clusters if each.locked)
     nodes = sum(len(each.nodes) for each in clusters)
     yield line(f"data centre {site.datacenter}: {count(len(clusters), 'cluster')} of vsml, {count(nodes, 'node')}")

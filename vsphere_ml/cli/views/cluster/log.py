@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vsphere_ml.cli.wiring.journal import LoggedChange
 
 TITLES = ("TIME", "WHO", "COMMAND", "OBJECT", "CHANGE", "OUTCOME")
+OPTIONAL = ("COMMAND", "WHO")
 STYLES = {"done": "green", "failed": "red", "unknown": "yellow"}
 
 
@@ -47,7 +48,7 @@ def _parts(
     cluster: str, path: Path, entries: Sequence[Mapping[str, Any]], every: int, broken: int
 ) -> Iterator[RenderableType]:
     if entries:
-        yield table(TITLES, (_row(each) for each in entries))
+        yield table(TITLES, (_row(each) for each in entries), OPTIONAL)
     for each in entries:
         if each["error"] is not None:
             yield line(("   ! ", "red"), f"{each['object']}: {each['error']['message']}")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MANY = 64  # nodes, from which on those that are alike are folded
 _MOST = 100  # rows
 TITLES = ("NODE", "CPUS", "MEMORY", "GPU", "NIC", "NETWORK", "ADDRESS", "HOST")
+OPTIONAL = ("HOST", "ADDRESS", "NETWORK")
 
 
 def text(spec: ClusterSpec, texts: Iterable[Text] = ()) -> Group:
@@ -39,10 +40,10 @@ def text(spec: ClusterSpec, texts: Iterable[Text] = ()) -> Group:
 
 def _table(nodes: Sequence[NodeSpec]) -> Iterator[RenderableType]:
     if len(nodes) <= MANY:
-        yield table(TITLES, map(_row, nodes))
+        yield table(TITLES, map(_row, nodes), OPTIONAL)
         return
     rows = _fold_rows(map(_row, nodes))
-    yield table(TITLES, islice(rows, _MOST))
+    yield table(TITLES, islice(rows, _MOST), OPTIONAL)
     if more := sum(1 for _ in rows):
         yield line(f"and {more} more rows; `-o json` has every node")
 

@@ -19,7 +19,7 @@ from vsphere_ml.core.plan.plan import Plan, Stage
 from vsphere_ml.flows.cluster.saved import stages_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import RenderableType
     from rich.text import Text
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 STYLES = {ADDED: "green", CHANGED: "yellow", REMOVED: "red", INTERRUPTED: "bold red"}
 PLACEMENT_TITLES = ("NODE", "HOST", "NUMA", "GPU", "NIC", "LOCALITY", "PAIRING")
+OPTIONAL = ("PAIRING", "NIC")  # where the terminal is narrow: of GPU and NIC the locality tells most
 
 
 class PlacementData(TypedDict):
@@ -117,14 +118,14 @@ def finding(each: Diagnostic) -> Iterator[Text]:
 
 def placement_table(places: Sequence[NodePlacement]) -> RenderableType:
     """Return the table of places."""
-    return table(PLACEMENT_TITLES, (_placement_row(each) for each in places))
+    return table(PLACEMENT_TITLES, (_placement_row(each) for each in places), OPTIONAL)
 
 
 def parts(plan: Plan, *, every_key: bool = False) -> Iterator[RenderableType]:
     """Yield the plan but for its last line, the summary."""
     if plan.interrupting:
         yield line(("interrupts what runs", "bold red"))
-        yield from (_change(each) for each in plan.interrupting)
+        yield from _group_changes(plan.interrupting)
     yield from ready.lines(plan.hosts)
     for stage in plan.stages:
         if left := [each for each in stage.changes if each not in plan.interrupting]:
@@ -202,7 +203,7 @@ def _action(signs: set[str]) -> str:
     return "delete" if REMOVED in signs else "change"
 
 
-def _group_changes(stage: list[Change]) -> Iterator[Text]:
+def _group_changes(stage: Iterable[Change]) -> Iterator[Text]:
     """Yield one line for all changes that differ in their VM only."""
     alike: dict[tuple[str, str], list[str]] = {}
     for each in stage:
@@ -219,11 +220,6 @@ def _first_boots(stage: list[Change]) -> Iterator[Text]:
             alike.setdefault(changes.first_boot(each.first_boot), []).append(each.vm)
     for text, vms in alike.items():
         yield line((f"   {ADDED} ", STYLES[ADDED]), f"{changes.list_names(vms)}: {text}")
-
-
-def _change(each: Change) -> Text:
-    mark = changes.sign(each)
-    return line((f"   {mark} ", STYLES[mark]), f"{object_name(each)}: {changes.explain(each)}")
 
 
 def _placement_row(each: NodePlacement) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.cluster.status import NodeStatus, Status
 
 TITLES = ("NODE", "STATE", "HOST", "GPU", "NIC", "LOCALITY", "ADDRESS")
+OPTIONAL = ("NIC", "GPU")  # where the terminal is narrow: the locality tells most of them
 STYLES = {"running": "green", "degraded": "yellow", "off": "yellow", "half made": "yellow", "missing": "red"}
 
 
@@ -100,7 +101,7 @@ def _node(node: NodeStatus) -> _NodeData:
 
 def _parts(status: Status) -> Iterator[RenderableType]:
     yield line((status.about, "bold"))
-    yield table(TITLES, (_row(node) for node in status.nodes))
+    yield table(TITLES, (_row(node) for node in status.nodes), OPTIONAL)
     gaps = [f"{node.node}: {missing}" for node in status.nodes for missing in node.drift] + list(status.drift)
     if gaps:
         yield line(("pending", "bold"))

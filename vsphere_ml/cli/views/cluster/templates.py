@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.layout.text import table
+from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import NotPossible
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.errors import VsmlError
 
-TITLES = ("TEMPLATE", "VERDICT", "OBSERVED", "HINT")
+TITLES = ("TEMPLATE", "VERDICT", "OBSERVED")
 STATES = {
     Severity.OK: ("ready", "green"),
     Severity.ERROR: ("missing", "red"),
@@ -26,8 +26,9 @@ STATES = {
 
 
 def text(above: RenderableType, facts: Sequence[Diagnostic]) -> Group:
-    rows = [(fact.target, STATES[fact.severity], fact.message, fact.hint) for fact in facts]
-    return Group(above, table(TITLES, rows))
+    rows = [(fact.target, STATES[fact.severity], fact.message) for fact in facts]
+    hints = (line(f"   {fact.target}: ", ("hint: ", "bold cyan"), fact.hint) for fact in facts if fact.hint)
+    return Group(above, table(TITLES, rows), *hints)
 
 
 def errors(name: str, facts: Sequence[Diagnostic]) -> tuple[VsmlError, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 from rich.console import Group
 
 from vsphere_ml.cli.views.layout.envelope import as_data
-from vsphere_ml.cli.views.layout.text import line
+from vsphere_ml.cli.views.layout.text import keep_lines, line
 from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
@@ -62,4 +62,4 @@ def _parts(said: CommandResult) -> Iterator[Text]:
         yield line((", ".join(group.nodes), "bold"), f" ({count(len(group.nodes), 'node')}{status})")
         for printed in (group.answer.out, group.answer.err):
             if printed.strip("\n"):
-                yield line(printed.rstrip("\n"))
+                yield keep_lines(printed.rstrip("\n"))

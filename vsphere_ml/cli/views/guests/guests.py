@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from rich.console import Group
 
 from vsphere_ml.cli.terminal import Answer
+from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.layout.text import line
 from vsphere_ml.core.order import count
@@ -78,6 +79,13 @@ def answer(report: ConfigureResult, *, dry_run: bool) -> Answer[ConfigureData]:
 def plan(guest_plan: GuestPlan) -> Group:
     """Return the playbooks, and what of them is missing in the guests, equal guests together."""
     return Group(*_plan(guest_plan))
+
+
+def impact(guest_plan: GuestPlan, rolling: int) -> str:
+    """Return how a plan is carried out a few guests at a time; nothing where it is at once."""
+    names = guest_plan.concerned
+    guests = f"{count(len(names), 'guest')}, {rolling} at a time, each verified before the next: {list_names(names)}"
+    return f"this works on {guests}" if rolling and names else ""
 
 
 def text(report: ConfigureResult) -> Text:

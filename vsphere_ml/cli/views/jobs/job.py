@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 from vsphere_ml.bench.model.launcher_names import LauncherName
 from vsphere_ml.bench.model.record import Verdict
 from vsphere_ml.bench.model.user_job import JobState
+from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.layout.text import line, lines, table
 from vsphere_ml.core.codec import Extended
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.jobs.follow import JobReport
     from vsphere_ml.flows.jobs.stop import StoppedJob
 
+TITLES = ("JOB", "STATE", "STARTED", "NODES × RANKS", "LAUNCHER", "COMMAND")
+OPTIONAL = ("LAUNCHER", "NODES × RANKS", "STARTED")
 NO_LAUNCHER = "none"  # as `--launcher` calls ranks that are started by ssh alone
 _STYLES = {Verdict.YES: "green", Verdict.NO: "red", Verdict.UNKNOWN: "yellow"}
 
@@ -68,7 +71,8 @@ class FetchedJobData(TypedDict):
 def describe_start(record: JobRecord) -> str:
     """Return that a job was started, and how it is found again."""
     ranks = count(len(record.nodes) * record.ranks_per_node, "rank")
-    return f"{record.run_id}: {ranks} on {', '.join(record.node_names)}; again: vsml job logs --follow {record.run_id}"
+    where = f"{record.run_id}: {ranks} on {list_names(record.node_names)}"
+    return f"{where}\n   again: vsml job logs --follow {record.run_id}"
 
 
 def table_of_jobs(found: JobList) -> RenderableType:
@@ -86,7 +90,7 @@ def table_of_jobs(found: JobList) -> RenderableType:
         )
         for job in found.jobs
     ]
-    return table(("job", "state", "started", "nodes × ranks", "launcher", "command"), rows)
+    return table(TITLES, rows, OPTIONAL)
 
 
 def _launcher(record: JobRecord) -> str:

@@ -11,6 +11,7 @@ from rich.console import Group
 from rich.text import Text
 
 from vsphere_ml.cli.views.layout.text import line, lines, table
+from vsphere_ml.cli.views.layout.verbatim import VerbatimText
 from vsphere_ml.core.codec import Extended
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def status(lab: Lab, guests: Sequence[LabGuest]) -> RenderableType:
         (each.name, each.state, each.address, each.rate or "", ", ".join(each.faults), each.host_key) for each in guests
     ]
     titles = ("GUEST", "STATE", "ADDRESS", "RATE", "FAULTS", "HOST KEY")
-    return Group(text(lab), Text(), table(titles, rows))
+    return Group(text(lab), Text(), table(titles, rows, ("HOST KEY", "RATE", "FAULTS")))
 
 
 def data(lab: Lab) -> Extended[Lab, SimulatedData]:
@@ -103,7 +104,7 @@ def data(lab: Lab) -> Extended[Lab, SimulatedData]:
     return Extended(lab, {"simulated": True})
 
 
-def exports(lab: Lab) -> Text:
+def exports(lab: Lab) -> VerbatimText:
     """Return export lines for sh; the password is read from its file when they run, so it is in no output."""
     values = {
         "GOVC_URL": shlex.quote(lab.url),
@@ -111,7 +112,7 @@ def exports(lab: Lab) -> Text:
         "GOVC_PASSWORD": f'"$(cat {shlex.quote(str(lab.password_file))})"',
         "GOVC_TLS_CA_CERTS": shlex.quote(str(lab.ca_file)),
     }
-    return lines(*(Text(f"export {name}={value}") for name, value in values.items()))
+    return VerbatimText("".join(f"export {name}={value}\n" for name, value in values.items()))
 
 
 def topologies(shipped: Mapping[str, Path]) -> Columns:

@@ -30,7 +30,8 @@ class LabHostsData(TypedDict):
 
 def text(listed: Sequence[LabHost]) -> Columns:
     """Return a line for each host."""
-    return table(("HOST (lab)", "ESXI", "STATE", "SSH", "SHELL", "FAULTS"), (_row(each) for each in listed))
+    titles = ("HOST (lab)", "ESXI", "STATE", "SSH", "SHELL", "FAULTS")
+    return table(titles, (_row(each) for each in listed), ("ESXI",))
 
 
 def _row(host: LabHost) -> tuple[Piece, ...]:

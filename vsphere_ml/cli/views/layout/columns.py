@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from rich.measure import Measurement
@@ -16,23 +17,40 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
 
 _GAP = 2  # blanks between columns
+_SHORT = 10  # letters of what is never folded, such as a figure and its unit
+_TALL = 2  # lines of a cell; with more of them a table is too narrow for all its columns
 _HOSTS = frozenset({"HOST", "HOSTS"})  # titles of columns with names of hosts
+NOT_SHOWN = "not shown on"  # so many columns: which of the table's
 
 
 class Columns:
     """A table without lines; see `table`."""
 
-    def __init__(self, titles: Sequence[str], rows: Sequence[Sequence[Text]]) -> None:
-        self.titles, self.rows = titles, rows
+    def __init__(self, titles: Sequence[str], rows: Sequence[Sequence[Text]], optional: Sequence[str] = ()) -> None:
+        self.titles, self.rows, self.optional = titles, rows, optional
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        rows = self.rows
-        if _width(self.titles, rows, _longest_line) > options.max_width:
-            rows = [list(row) for row in zip(*self._shorten_hosts(), strict=True)] if rows else rows
-        if _width(self.titles, rows, _longest_word) <= options.max_width:
-            yield _align(self.titles, rows, options.max_width)
-        else:
+        most = options.max_width
+        if _width(self.titles, self.rows, _longest_line) <= most:
+            yield _align(self.titles, self.rows, most)
+            return
+        rows = [list(row) for row in zip(*self._shorten_hosts(), strict=True)] if self.rows else self.rows
+        left_out = self._left_out(rows, most)
+        titles, fewer = _drop_columns(left_out, self.titles, rows)
+        if _width(titles, fewer, _longest_word) > most:
             yield from _as_records(self.titles, rows)
+            return
+        yield _align(titles, fewer, most)
+        if left_out:
+            yield IndentedText(f"{NOT_SHOWN} {most} columns: {', '.join(left_out)}", style="dim")
+
+    def _left_out(self, rows: Sequence[Sequence[Text]], most: int) -> list[str]:
+        """Return the optional columns that a table of this width goes without, the first ones first."""
+        for number in range(len(self.optional) + 1):
+            titles, fewer = _drop_columns(self.optional[:number], self.titles, rows)
+            if not _is_too_narrow(titles, fewer, most):
+                break
+        return [each for each in self.titles if each in self.optional[:number]]
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         width = _width(self.titles, self.rows, _longest_line)
@@ -42,6 +60,25 @@ class Columns:
         """Yield the columns, the hosts without the domain they share."""
         for title, column in zip(self.titles, zip(*self.rows, strict=True), strict=True):
             yield _without_domain(column) if title in _HOSTS else list(column)
+
+
+def _drop_columns(
+    left_out: Sequence[str], titles: Sequence[str], rows: Sequence[Sequence[Text]]
+) -> tuple[list[str], list[list[Text]]]:
+    """Return a table without the columns of these titles."""
+    shown = [at for at, title in enumerate(titles) if title not in left_out]
+    return [titles[at] for at in shown], [[row[at] for at in shown] for row in rows]
+
+
+def _is_too_narrow(titles: Sequence[str], rows: Sequence[Sequence[Text]], most: int) -> bool:
+    """Return whether words would be broken in so many columns, or a cell would take too many lines."""
+    if _width(titles, rows, _longest_line) <= most:
+        return False
+    if _width(titles, rows, _longest_word) > most:
+        return True
+    widths = _fit_widths(titles, rows, most)
+    shown = [titles, *([cell.plain for cell in row] for row in rows)]
+    return any(len(wrap(cell, width)) > _TALL for row in shown for cell, width in zip(row, widths, strict=True))
 
 
 def _without_domain(column: Sequence[Text]) -> list[Text]:
@@ -56,12 +93,14 @@ def _longest_line(text: Text) -> int:
 
 
 def _longest_word(text: Text) -> int:
+    if text.cell_len <= _SHORT:
+        return _longest_line(text)
     return max((Text(word).cell_len for word in text.plain.split()), default=0)
 
 
 def _widths(titles: Sequence[str], rows: Sequence[Sequence[Text]], measure: Callable[[Text], int]) -> list[int]:
-    columns = zip(*rows, strict=True) if rows else ([] for _ in titles)
-    return [max(len(title), *map(measure, column), 0) for title, column in zip(titles, columns, strict=True)]
+    columns = zip(map(Text, titles), *rows, strict=True)
+    return [max(map(measure, column)) for column in columns]
 
 
 def _width(titles: Sequence[str], rows: Sequence[Sequence[Text]], measure: Callable[[Text], int]) -> int:
@@ -73,7 +112,7 @@ def _align(titles: Sequence[str], rows: Sequence[Sequence[Text]], most: int) -> 
     for title, width in zip(titles, _fit_widths(titles, rows, most), strict=True):
         made.add_column(title, overflow="fold", width=width)
     for row in rows:
-        made.add_row(*row)
+        made.add_row(*(Text.assemble(cell) for cell in row))  # a cell is narrow: no blanks before what goes on of it
     return made
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from vsphere_ml.cli.views.layout.text import line
+from vsphere_ml.cli.views.layout.text import lines as joined
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from vsphere_ml.core.errors import VsmlError
 
 
@@ -21,7 +22,7 @@ def text(error: VsmlError, *, code: bool = False) -> Text:
         lines.append(line(("code: ", "dim"), error.code))
     if error.hint:
         lines.append(line(("hint: ", "bold cyan"), error.hint))
-    return Text("\n").join(lines)
+    return joined(*lines)
 
 
 def _details(error: VsmlError) -> list[Text]:

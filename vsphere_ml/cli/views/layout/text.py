@@ -30,11 +30,19 @@ def lines(*parts: Text) -> Text:
     return IndentedText("\n").join(parts)
 
 
-def table(titles: Sequence[str], rows: Iterable[Sequence[Piece | Text]]) -> Columns:
+def keep_lines(text: str) -> Text:
+    """Return what another program printed: a line that is too long is left to the terminal."""
+    made = line(text)
+    made.no_wrap, made.overflow = True, "ignore"
+    return made
+
+
+def table(titles: Sequence[str], rows: Iterable[Sequence[Piece | Text]], optional: Sequence[str] = ()) -> Columns:
     """Return rows in aligned columns.
 
-    On a narrow terminal the hosts' common domain is left off; cells then fold between words, and where a word would
-    have to be broken each row becomes lines of its own.
+    On a narrow terminal the hosts' common domain is left off, cells fold between words, and the optional columns are
+    left out, by their titles and the first of them first. Where a word would have to be broken all the same, each row
+    becomes lines of its own.
     """
     cells = ([cell if isinstance(cell, Text) else line(cell) for cell in row] for row in rows)
-    return Columns(titles, [[*row, *(line() for _ in titles[len(row) :])] for row in cells])
+    return Columns(titles, [[*row, *(line() for _ in titles[len(row) :])] for row in cells], optional)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.hosts.host_apply import HostOutcome
 
 TITLES = ("SETTING", "CONFIGURED", "PENDING REBOOT", "EFFECTIVE", "THROUGH", "HOSTS")
+OPTIONAL = ("THROUGH", "PENDING REBOOT")
 STYLES = {
     SettingState.EFFECTIVE: "green",
     SettingState.PENDING: "yellow",
@@ -90,7 +91,8 @@ def _facts(hosts: Sequence[HostFacts]) -> Iterator[RenderableType]:
             alike.setdefault(cells, []).append(host.name)
     if alike:
         ordered = sorted(alike.items(), key=lambda item: item[0][0] != "atsSupport")
-        yield table(TITLES, [_color_cells(cells, _hosts(names, hosts)) for cells, names in ordered])
+        rows = [_color_cells(cells, _hosts(names, hosts)) for cells, names in ordered]
+        yield table(TITLES, rows, OPTIONAL)
     yield from _by_hand(hosts)
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.catalog.catalogue import Profile
 
 COLUMNS = ("PROFILE", "MEMORY", "PER GPU", "MIG SLICES", "NVLINK", "MMIO", "FROM ESXI")
+OPTIONAL = ("MMIO", "FROM ESXI", "NVLINK")
 
 
 class _MigSlices(TypedDict):
@@ -44,7 +45,7 @@ class CatalogueData(TypedDict):
 
 def text(boards: Sequence[Board]) -> RenderableType:
     """Return a table of every profile of these boards."""
-    return table(COLUMNS, _rows(boards))
+    return table(COLUMNS, _rows(boards), OPTIONAL)
 
 
 def data(boards: Sequence[Board]) -> list[_ProfileData]:

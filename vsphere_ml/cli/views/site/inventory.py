@@ -20,6 +20,8 @@ HOSTS = ("HOST", "CLUSTER", "ESXI", "CORES", "MEMORY", "RESERVED", "GPUS", "STAT
 GPUS = ("HOST", "GPU", "MODEL", "NUMA", "MODE", "USED BY")
 NICS = ("HOST", "NIC", "MODEL", "NUMA", "DEVICE", "FUNCTIONS", "USED BY")
 GROUPS = ("DEVICE GROUP", "HOSTS")
+# Where the terminal is narrow, the first of them first.
+OPTIONAL = ("RESERVED", "DEVICE", "MODE", "NUMA", "CLUSTER", "ESXI", "FUNCTIONS")
 
 Names = dict["VmRef", str]
 
@@ -85,9 +87,8 @@ def _parts(inventory: Inventory) -> Iterator[RenderableType]:
     counts = f"{count(len(inventory.hosts), 'host')}, {count(len(inventory.vms), 'VM')} (templates included)"
     yield line((inventory.about, "bold"), f", data centre {inventory.datacenter}: {counts}")
     clusters = {cluster.ref: cluster.name for cluster in inventory.clusters}
-    yield table(
-        HOSTS, (_host(host, clusters.get(host.cluster, "-") if host.cluster else "-") for host in inventory.hosts)
-    )
+    hosts = (_host(host, clusters.get(host.cluster, "-") if host.cluster else "-") for host in inventory.hosts)
+    yield table(HOSTS, hosts, OPTIONAL)
     silent = (host for host in inventory.hosts if host.no_answer)
     yield from (line((f"{host.name} does not answer: {host.no_answer}", "red")) for host in silent)
     vms = names(inventory)
@@ -98,7 +99,7 @@ def _parts(inventory: Inventory) -> Iterator[RenderableType]:
     ):
         if rows:
             yield line("")
-            yield table(titles, rows)
+            yield table(titles, rows, OPTIONAL)
 
 
 def _host(host: Host, cluster: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.layout.text import table
+from vsphere_ml.cli.views.layout.text import line, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,11 +32,13 @@ class RecordData(TypedDict):
 def text(record: SiteRecord, redactor: SoapRedactor, *, fields: bool) -> RenderableType:
     """Return each kind of exchange with its number and size, and how much was replaced; with `fields` each field."""
     parts: list[RenderableType] = [table(("KIND", "EXCHANGE", "FILES", "BYTES"), _rows(record))]
-    parts += [f"not read: {gap}" for gap in record.gaps]
+    parts += [line(f"not read: {gap}") for gap in record.gaps]
     passed, replaced = sum(redactor.passed.values()), sum(redactor.replaced.values())
     parts.append(
-        f"of vCenter's texts {passed} pass, of {len(redactor.passed)} fields that are listed; "
-        f"{replaced} of {len(redactor.replaced)} other fields are pseudonyms"
+        line(
+            f"of vCenter's texts {passed} pass, of {len(redactor.passed)} fields that are listed; "
+            f"{replaced} of {len(redactor.replaced)} other fields are pseudonyms"
+        )
     )
     if fields:
         rows = [(name, "passes", str(count)) for name, count in sorted(redactor.passed.items())]

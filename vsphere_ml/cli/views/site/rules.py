@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 STYLES = {"error": "red", "warning": "yellow", "info": "dim"}
 TITLES = ("NO", "RULE", "SEVERITY", "VERSIONS", "SAYS")
+OPTIONAL = ("VERSIONS", "SEVERITY")
 OURS = "our own reasoning; no document says so"
 
 
@@ -42,6 +43,7 @@ def table(rules: Iterable[Rule]) -> Columns:
             (str(rule.number), rule.id, (rule.severity, STYLES[rule.severity]), rule.versions, rule.summary)
             for rule in rules
         ),
+        OPTIONAL,
     )
 
 

@@ -29,17 +29,18 @@ def evidence(nodes: int, **bad: str) -> tuple[Evidence, ...]:
     )
 
 
-def lines(seen: tuple[Evidence, ...], *, commands: bool = False) -> list[str]:
+def lines(seen: tuple[Evidence, ...], *, commands: bool = False, width: int = 120) -> list[str]:
     out = io.StringIO()
     verified = Verification(cluster="train", evidence=seen, errors={})
-    console = Console(file=out, width=120, color_system=None, markup=False, highlight=False)
+    console = Console(file=out, width=width, color_system=None, markup=False, highlight=False)
     console.print(view.text(verified, commands=commands))
     return out.getvalue().splitlines()
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize("bad", [{}, {"node_07": "fact 5", "node_09": "fact 3"}])
-def test_64_nodes_are_on_one_screen(bad: dict[str, str]) -> None:
-    shown = lines(evidence(64, **bad))
+def test_64_nodes_are_on_one_screen(bad: dict[str, str], width: int) -> None:
+    shown = lines(evidence(64, **bad), width=width)
     assert len(shown) <= 40
     assert sum("fact 15" in line for line in shown) == 1
 

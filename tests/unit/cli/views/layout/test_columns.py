@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
+from vsphere_ml.cli.views.layout.columns import NOT_SHOWN
 from vsphere_ml.cli.views.layout.text import table
 
 if TYPE_CHECKING:
@@ -28,9 +29,12 @@ ROWS = [
 ]
 
 
-def drawn(width: int, rows: Sequence[tuple[str, ...]], titles: tuple[str, ...] = TITLES) -> str:
+def drawn(
+    width: int, rows: Sequence[tuple[str, ...]], titles: tuple[str, ...] = TITLES, optional: tuple[str, ...] = ()
+) -> str:
     out = io.StringIO()
-    Console(file=out, width=width, color_system=None, markup=False, highlight=False).print(table(titles, rows))
+    console = Console(file=out, width=width, color_system=None, markup=False, highlight=False)
+    console.print(table(titles, rows, optional))
     return out.getvalue()
 
 
@@ -73,3 +77,25 @@ def test_a_row_may_be_shorter_than_the_titles_and_a_table_empty() -> None:
 def test_a_word_longer_than_the_line_loses_nothing() -> None:
     name = "x" * 50
     assert "".join(drawn(20, [(name, "y" * 30)], ("A", "B")).split()).count("x") == 50
+
+
+@pytest.mark.parametrize(("width", "left_out"), [(120, []), (80, []), (70, ["NIC"]), (55, ["GPU", "NIC"]), (20, [])])
+def test_optional_columns_are_left_out_one_by_one_and_named(width: int, left_out: list[str]) -> None:
+    *shown, last = drawn(width, ROWS, optional=("NIC", "GPU")).splitlines()
+    assert (NOT_SHOWN in last) is bool(left_out)
+    assert [title for title in TITLES if title in last] == left_out
+    titles = [title for title in TITLES if title in shown[0].split()]
+    assert titles == [] if width == 20 else titles == [title for title in TITLES if title not in left_out]
+
+
+def test_a_cell_of_more_than_two_lines_is_worth_an_optional_column() -> None:
+    said = "a sentence of ten words that goes on and on"
+    assert NOT_SHOWN not in drawn(60, [("node-1", said, "x")], ("NODE", "SEEN", "MORE"), ("MORE",))
+    shown = drawn(30, [("node-1", said, "something")], ("NODE", "SEEN", "MORE"), ("MORE",))
+    assert NOT_SHOWN in shown
+    assert "something" not in shown
+
+
+def test_a_title_of_several_words_folds() -> None:
+    shown = drawn(16, [("node-1", "yes")], ("NODE", "PENDING REBOOT")).splitlines()
+    assert [each.split() for each in shown] == [["PENDING"], ["NODE", "REBOOT"], ["node-1", "yes"]]
