@@ -90,7 +90,13 @@ MINE = 'about = "x"\n[[step]]\nkind = "file"\n[[step]]\nkind = "packages"\n'
 AT_NODES = [
     *("ssh ", "plan --only ", "provision --only=", "apply --only ", "status --only node-01 --only ", "destroy --only "),
     *("configure --only ", "verify --only ", "run --only ", "ssh-config --only ", "job run --only ", "bench --only "),
-    *("bench run --only ", "bench study pvrdma --only ", "bench regimes --only ", "topology --nccl "),
+    *(
+        "bench run --only ",
+        "bench study pvrdma --only ",
+        "bench regimes --only ",
+        "topology --nccl ",
+        "runtime build --node ",
+    ),
 ]
 
 

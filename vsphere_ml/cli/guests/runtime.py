@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vsphere_ml.bench.model.job import RunIn
+from vsphere_ml.cli import completion
 from vsphere_ml.cli.commands import App
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, Refresh, command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
@@ -26,7 +27,10 @@ app = App(no_args_is_help=True, help="Build what nodes train with, where no pack
 @option_group
 class _BuildOptions:
     node: Annotated[
-        str | None, typer.Option(metavar="NODE", help="Node to build in; default: the first of the file.")
+        str | None,
+        typer.Option(
+            metavar="NODE", help="Node to build in; default: the first of the file.", autocompletion=completion.nodes
+        ),
     ] = None
     framework: Annotated[
         str, typer.Option(metavar="tensorflow|pytorch|NAME==VERSION", help="Framework to build Horovod against.")
