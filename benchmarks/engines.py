@@ -37,7 +37,7 @@ from vsphere_ml.lab import jax, runtime
 from vsphere_ml.lab.guests import needs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 RATE = "50mbit"
 PAIRS, STEPS, WARM_UP = 6, 20, 3
@@ -47,11 +47,12 @@ IMAGE = "pytorch-horovod"  # has PyTorch and a Horovod of its own; what the othe
 FOLDER = "/var/tmp/engines"
 LINES = f"{FOLDER}/lines"
 PORT = 29500
+SYSTEM = "/usr"
 # Each engine's environment in the guests.
 RUNTIMES = {
     Engine.TENSORFLOW: f"{runtime.IN_GUESTS}/venv",
-    Engine.PYTORCH: "/usr",
-    Engine.PYTORCH_HOROVOD: "/usr",
+    Engine.PYTORCH: SYSTEM,
+    Engine.PYTORCH_HOROVOD: SYSTEM,
     Engine.JAX: f"{runtime.IN_GUESTS}/{jax.VENV}",
 }
 
@@ -126,7 +127,7 @@ class Methods:
                 yield node, self._command("env", *own, "LOCAL_RANK=0", *self.program)
 
     def _command(self, *words: str) -> str:
-        mpi = launches.MPI if self.engine is Engine.TENSORFLOW else "/usr"
+        mpi = launches.MPI if self.engine is Engine.TENSORFLOW else SYSTEM
         own = (*launches.variables(self.python, mpi), f"VSML_BENCH_FILE={LINES}", "GLOO_SOCKET_IFNAME=eth0")
         return shlex.join(["env", "-i", *own, *words])
 
@@ -160,11 +161,12 @@ def measured(methods: Methods, pairs: int) -> bool:
     return launches.throughput(seconds, LEAST_THROUGHPUT, low=True) & near
 
 
-def with_image(folder: Path) -> Path:
-    """Write the site whose guests begin with the image of PyTorch and Horovod."""
+def write_site(folder: Path, engines: Collection[Engine]) -> Path:
+    """Write the site, whose guests have what these engines want in their image."""
     template = 'name = "ubuntu-22.04-gpu"\n'
+    own = f'image = "{IMAGE}"\n' if any(RUNTIMES[each] == SYSTEM for each in engines) else ""
     site = folder / "engines.toml"
-    site.write_text((HERE / "sixteen.toml").read_text().replace(template, f'{template}image = "{IMAGE}"\n'))
+    site.write_text((HERE / "sixteen.toml").read_text().replace(template, template + own))
     return site
 
 
@@ -182,16 +184,17 @@ def main() -> int:
     if missing := needs.missing_need() or runtime.missing_need():
         print(f"cannot run: {missing}", file=sys.stderr)
         return 1
-    jax.make_jax()
+    engines = given.engine or [*Engine]
+    (jax.make_jax if Engine.JAX in engines else runtime.make_runtime)()
     print(f"{machine()}, links of {RATE}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with running(str(with_image(folder)), guests=True):
+        with running(str(write_site(folder, engines)), guests=True):
             site = launches.made(folder, CLUSTER.format(name="engines", nodes=given.nodes))
             site.bring({f"{FOLDER}/{each.name}": each for each in WORKLOADS.glob("*.py")})
             subprocess.run([VSML, "lab", "shape", "--rate", RATE, "--name", "bench"], check=True)
-            engines = [Methods(site=site, engine=each, steps=given.steps) for each in given.engine or Engine]
-            kept = [measured(each, given.pairs) for each in engines]
+            methods = [Methods(site=site, engine=each, steps=given.steps) for each in engines]
+            kept = [measured(each, given.pairs) for each in methods]
     return 0 if all(kept) else 1
 
 
