@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 VERSIONS = "/sdk/vimServiceVersions.xml"
 _METHOD = re.compile(rb"<(?:\w+:)?Body[^>]*>\s*<(?:\w+:)?(\w+)")
 _WORDS = re.compile(rb'\btype="(\w+)"|<(?:\w+:)?pathSet>([^<]+)')
-_PASSED_ON = ("Cookie", "SOAPAction", "Content-Type")
 _KEPT = ("content-type", "set-cookie", "last-modified")
 
 
