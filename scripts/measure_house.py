@@ -37,6 +37,7 @@ RATCHETS = {  # each measure that may not grow, as it is printed
     "double": "public classes whose name another has",
     "dialect": "names and texts in dialect",
     "sentences": "sentences that tests assert",
+    "parameters": f"functions with more than {MANY_PARAMETERS} parameters",
 }
 
 
@@ -317,6 +318,16 @@ def count_parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return sum(each is not None and each.arg not in {"self", "cls"} for each in arguments)
 
 
+def many_parameters(modules: Iterable[Module]) -> list[Offender]:
+    """List the functions that take more parameters than one can tell apart at a call."""
+    return [
+        Offender(node.name, module.place(node))
+        for module in modules
+        for node in functions(module)
+        if count_parameters(node) > MANY_PARAMETERS
+    ]
+
+
 def measure_folders(modules: Iterable[Module]) -> dict[str, str]:
     """Count the files of each folder, `__init__` left out."""
     files = Counter(str(module.path.parent) for module in modules if module.path.stem != "__init__")
@@ -337,7 +348,6 @@ def measure_functions(modules: list[Module]) -> dict[str, str]:
             str(value) for value in (int(median(lengths or [0])), quantile(lengths, 0.987), max(lengths, default=0))
         ),
         f"functions under {LONG_FUNCTION} lines": f"{short:.1f} %",
-        f"functions with more than {MANY_PARAMETERS} parameters": str(sum(p > MANY_PARAMETERS for p in parameters)),
         "parameters at most: all, flows": f"{max(parameters, default=0)}, {max(flows, default=0)}",
     }
 
@@ -371,6 +381,7 @@ def measure(root: Path = ROOT) -> Measures:
         "double": double_class_names(product),
         "dialect": dialect_words(product, dialect),
         "sentences": sentences_in_tests(tests),
+        "parameters": many_parameters(product),
     }
     return made
 

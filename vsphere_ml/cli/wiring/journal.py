@@ -49,7 +49,7 @@ class _LoggedError(TypedDict):
 
 
 class LoggedChange(TypedDict):
-    """A change as both its lines tell it. Of one whose end nobody saw, `outcome` is `unknown` and `ended` null."""
+    """A change by both its lines. Of one whose end nobody saw, `outcome` is `unknown` and `ended` null."""
 
     time: str
     ended: str | None

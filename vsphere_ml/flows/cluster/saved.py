@@ -38,7 +38,7 @@ HOSTS = "hosts"  # the stage before all others
 
 
 class FirstBootForm(TypedDict):
-    """What a new guest is told; the data itself is there by its digest alone."""
+    """A new guest's first-boot data; the data itself is there by its digest alone."""
 
     type: Literal["FirstBoot"]
     by: Literal["cloud-init", "customization"]

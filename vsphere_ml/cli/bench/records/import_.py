@@ -21,7 +21,7 @@ Into = Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Results
 
 
 class _ImportedRunsData(TypedDict):
-    """The launches that logs tell of, and the documents that were written of them."""
+    """The launches that logs have, and the documents that were written of them."""
 
     record: Path
     documents: list[Path]
