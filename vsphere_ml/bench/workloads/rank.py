@@ -175,16 +175,7 @@ def clocks() -> list[dict[str, str]]:
 
 def query_driver(fields: dict[str, str]) -> list[dict[str, str]]:
     """Return a row a GPU, by our own names of the driver's fields; nothing where there is no driver."""
-    try:
-        text = subprocess.run(  # noqa: S603 - fields of ours
-            ["nvidia-smi", f"--query-gpu={','.join(fields.values())}", "--format=csv,noheader"],  # noqa: S607 - the guest's own PATH
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=True,
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return []
+    text = query_program("nvidia-smi", f"--query-gpu={','.join(fields.values())}", "--format=csv,noheader")
     rows = ([cell.strip() for cell in line.split(",", len(fields) - 1)] for line in text.splitlines() if line.strip())
     return [dict(zip(fields, row)) for row in rows]  # noqa: B905 - `strict` is not in Python 3.9
 
@@ -264,17 +255,17 @@ def rdma_interfaces() -> list[Path]:
 
 
 def priority_counters(interface: str) -> dict[str, int]:
-    try:
-        text = subprocess.run(  # noqa: S603 - the name is the kernel's
-            ["ethtool", "-S", interface],  # noqa: S607 - the guest's own PATH
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=True,
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return {}
+    text = query_program("ethtool", "-S", interface)
     return {number: int(count) for number, count in re.findall(r"^\s*tx_prio(\d)_bytes: (\d+)$", text, re.MULTILINE)}
+
+
+def query_program(*command: str) -> str:
+    """Return what a program of the guest's own PATH prints; empty where it is not there, or fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)  # noqa: S603 - words of ours
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout
 
 
 def priority_differences(before: dict[str, dict[str, int]], after: dict[str, dict[str, int]]) -> dict[str, object]:

@@ -39,7 +39,7 @@ def build_wheelhouse(
 ) -> WheelhouseManifest:
     """Put the wheels and their manifest into a new folder of this machine, and return the manifest.
 
-    NotPossible `runtime.no-…` where the guest lacks what the build needs; GuestError `runtime.not-built` when Horovod
+    NotPossible `runtime.no-…` where the build misses what it needs; GuestError `runtime.not-built` when Horovod
     came out without something that it was to have.
     """
     _check_new(into)
@@ -103,7 +103,7 @@ class _Build:
         self.notify(Applying(node=shell.name, playbook=NAME, number=number, steps=last, step=title, drift=doing))
 
     def _check_carriers(self, shell: Shell, printed: str) -> None:
-        """Raise GuestError when the Horovod that was built says that it lacks something."""
+        """Raise GuestError when the Horovod that was built says that something is missing."""
         missing = [each for each in self.asked.carriers if each not in printed.split()]
         if missing:
             raise GuestError(

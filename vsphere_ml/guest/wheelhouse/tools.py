@@ -116,7 +116,7 @@ def _mpi_version(text: str) -> str:
 
 
 def check_tools(tools: BuildTools, carriers: Collection[Carrier], *, in_container: bool) -> None:
-    """Raise NotPossible `runtime.no-compiler`, `runtime.no-cuda` or `runtime.no-mpi` where the build lacks it."""
+    """Raise NotPossible `runtime.no-compiler`, `runtime.no-cuda` or `runtime.no-mpi` where it is missing."""
     where = _Where(tools.node, in_container)
     if tools.missing:
         message = f"Horovod's build needs {', '.join(tools.missing)}"
