@@ -119,16 +119,15 @@ def provision(
         return () if given.allow_delete else deleted_vms(found.plan.changes)
 
     journal = open_journal(spec, "provision")
-    clock, shown = site_wiring.SystemClock(), partial(proposal.text, every_key=terminal.settings.verbose)
+    clock, verbose = site_wiring.SystemClock(), terminal.settings.verbose
+    shown = partial(proposal.text, every_key=verbose)
     ask = consent.approval(terminal, shown, yes=given.yes, names=to_type, impact=impact)
-    with following_both(terminal.err, verbose=terminal.settings.verbose) as both:
+    with following_both(terminal.err, verbose=verbose) as both:
         guest_config = guest_wiring.for_guests(
             spec, both.guests, clock, wait_s=given.wait, skip=given.skip_guests, rolling=given.rolling or 0
         )
-        with host_wiring.connect_site(spec, terminal, journal, allow_downtime=given.allow_downtime) as (
-            vcenter,
-            session,
-        ):
+        opened = host_wiring.connect_site(spec, terminal, journal, allow_downtime=given.allow_downtime)
+        with opened as (vcenter, session):
             report = bring(
                 RunContext(spec, journal_changes(vcenter, journal), both.site, clock),
                 approve=both.before(approve),
@@ -137,6 +136,4 @@ def provision(
                 session=session,
                 show=both.before(lambda found: consent.show(terminal, shown(found), impact(found))),
             )
-    return view.answer(
-        report, dry_run=given.dry_run, detailed=given.detailed_exitcode, every_key=terminal.settings.verbose
-    )
+    return view.answer(report, dry_run=given.dry_run, detailed=given.detailed_exitcode, every_key=verbose)
