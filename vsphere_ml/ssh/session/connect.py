@@ -115,8 +115,9 @@ def sign_in_options(target: SshTarget, stream: Any, key: paramiko.PKey | None) -
     }
 
 
+@cache
 def _plain_config() -> fabric.Config:
-    """Return a configuration that nobody's ~/.ssh/config or fabric.yaml can bend."""
+    """Return a configuration that nobody's ~/.ssh/config or fabric.yaml can bend; connections only read it."""
     return fabric.Config(ssh_config=paramiko.SSHConfig(), lazy=True)
 
 

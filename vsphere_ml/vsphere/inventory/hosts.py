@@ -42,6 +42,7 @@ LEAN = (
     "summary.hardware.memorySize",
     "config.sharedPassthruGpuTypes",
     "config.graphicsInfo",
+    "config.assignableHardwareBinding",  # changes with each power-on, which the answer about the devices does not
 )
 REACH = ("datastore", "network")  # of every host of the cluster
 DEVICES = (
@@ -53,7 +54,6 @@ DEVICES = (
     "config.network.vswitch",
     "capability.deviceRebindWithoutRebootSupported",
     "config.network.proxySwitch",
-    "config.assignableHardwareBinding",
     "config.graphicsConfig",
     "configManager.graphicsManager",
     "configManager.assignableHardwareManager",
