@@ -20,6 +20,7 @@ NODES = ["node-1", "node-2"]
 CLUSTER = QUAD.replace("node-[01-04]", "node-[1-2]")
 FILE = 'about = "A file."\n[[step]]\nkind = "file"\npath = "/etc/vsml-test/first"\ntext = "hello\\n"\n'
 ROLLING = ("provision", "--yes", "--allow-downtime", "--rolling", "1", "-o", "json")
+SPOIL = "rm -r /etc/vsml-test && touch /etc/vsml-test"  # a file where the playbook's folder was
 BOOT_ID = ("run", "--only", "node-2", "--", "cat", "/proc/sys/kernel/random/boot_id")
 
 
@@ -57,7 +58,7 @@ def test_a_node_is_stopped_when_the_guest_of_the_one_before_was_asked(shell: She
 
 
 def test_a_guest_that_cannot_be_configured_leaves_the_next_node_running(shell: Shell) -> None:
-    spoiled = shell.vsml("run", "--sudo", "--only", "node-1", "--", "rm -r /etc/vsml-test && touch /etc/vsml-test")
+    spoiled = shell.vsml("run", "--sudo", "--only", "node-1", "--", SPOIL)
     assert spoiled.status == 0, spoiled.err
     before = shell.vsml(*BOOT_ID).out
     made = shell.vsml(*ROLLING)
@@ -67,3 +68,17 @@ def test_a_guest_that_cannot_be_configured_leaves_the_next_node_running(shell: S
     assert shell.vsml("run", "--sudo", "--only", "node-1", "--", "rm /etc/vsml-test").status == 0
     assert shell.vsml(*ROLLING).status == 0
     assert {target for target, _ in journal(shell)} == {"node-2"}
+
+
+def test_configure_leaves_the_next_guest_as_it_is_when_one_fails(shell: Shell) -> None:
+    shell.write("mine.toml", FILE.replace("hello", "hello again"))
+    assert shell.vsml("run", "--sudo", "--only", "node-1", "--", SPOIL).status == 0
+    made = shell.vsml("configure", "--yes", "--rolling", "1", "-o", "json")
+    assert made.status == 5, made.err
+    failed = {each["node"]: each["error"]["code"] for each in made.document["data"]["guests"] if each["error"]}
+    assert set(failed) == {"node-1", "node-2"}
+    assert failed["node-2"] == "guest.left-out"
+    assert shell.vsml("ssh", "node-2", "--", "cat", "/etc/vsml-test/first").out == "hello\n"
+    assert shell.vsml("run", "--sudo", "--only", "node-1", "--", "rm /etc/vsml-test").status == 0
+    assert shell.vsml("configure", "--yes", "--rolling", "1").status == 0
+    assert shell.vsml("ssh", "node-2", "--", "cat", "/etc/vsml-test/first").out == "hello again\n"

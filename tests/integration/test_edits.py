@@ -17,6 +17,7 @@ from vsphere_ml.config.load import load_text
 from vsphere_ml.core.model.marks import LOCK_FOLDER, is_marked
 from vsphere_ml.core.plan.anti_affinity import rule_name
 from vsphere_ml.core.ports.vcenter import Scope
+from vsphere_ml.flows.cluster.destroy import destroy
 from vsphere_ml.flows.cluster.provision import ProvisionTask, provision
 from vsphere_ml.flows.consent import Consent
 from vsphere_ml.flows.run_context import RunContext
@@ -103,6 +104,19 @@ class Edited:
             task=ProvisionTask(consent=Consent(downtime=True, deletion=True), dry_run=dry_run),
         )
 
+    def edit(self, old: str, new: str) -> None:
+        assert self.text.count(old) == 1, old
+        self.text = self.text.replace(old, new)
+
+    def host_of(self, name: str) -> str:
+        site = self.site()
+        (ref,) = (vm.host for vm in site.vms if vm.name == name)
+        return next(host.name for host in site.hosts if host.ref == ref)
+
+    def destroy(self, name: str) -> Report:
+        run = RunContext(load_text(self.text), self.gateway, lambda _: None, SystemClock())
+        return destroy(run, approve=lambda _: True, only=(name,))
+
 
 @pytest.fixture(scope="module")
 def edited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edited]:
@@ -121,18 +135,36 @@ def edited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edited]:
         gateway.close()
 
 
+def carry_out(edited: Edited, edit: str) -> None:
+    """Provision what the file says now, and hold its last line against the lab; the plan is empty after it."""
+    before = edited.site()
+    report = edited.provision()
+    assert report.done, (edit, report.error and report.error.details)
+    answers = counted(last_line(report.plan))
+    seen = differences(before, edited.site()) if report.plan else {}
+    assert {action: +kinds for action, kinds in answers.items()} == {
+        action: +kinds for action, kinds in seen.items()
+    }, edit
+    again = edited.provision(dry_run=True)
+    assert not again.plan, edit
+    assert not again.drift, edit
+
+
 def test_each_edit_ends_in_an_empty_plan_whose_last_line_is_what_the_lab_shows(edited: Edited) -> None:
     for edit, (old, new) in EDITS.items():
-        assert edited.text.count(old) == 1, edit
-        edited.text = edited.text.replace(old, new)
-        before = edited.site()
-        report = edited.provision()
-        assert report.done, (edit, report.error and report.error.details)
-        answers = counted(last_line(report.plan))
-        seen = differences(before, edited.site()) if report.plan else {}
-        assert {action: +kinds for action, kinds in answers.items()} == {
-            action: +kinds for action, kinds in seen.items()
-        }, edit
-        again = edited.provision(dry_run=True)
-        assert not again.plan, edit
-        assert not again.drift, edit
+        edited.edit(old, new)
+        carry_out(edited, edit)
+
+
+def test_a_node_that_the_file_moves_to_another_host_stays_until_it_is_made_anew(edited: Edited) -> None:
+    """vsml moves no VM between hosts, since what a node holds is its host's: the plan is empty, and says so."""
+    carry_out(edited, "nothing")
+    taken = {edited.host_of(vm.name) for vm in edited.site().vms if is_marked(vm, NAME)}
+    other = next(host.name for host in edited.site().hosts if host.name not in taken)
+    edited.edit("[[nodes]]\n", f'[[nodes]]\nhosts = {{ edits-1 = "{other}" }}\n')
+    found = edited.provision()
+    assert not found.plan
+    assert [(each.code, each.target) for each in found.drift] == [("placement.wrong-host", "edits-1")]
+    assert edited.destroy("edits-1").done
+    carry_out(edited, "moved to another host")
+    assert edited.host_of("edits-1") == other

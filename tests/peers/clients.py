@@ -8,7 +8,7 @@ import sys
 import venv
 from pathlib import Path
 
-from tests.peers import prometheus
+from tests.peers import debian, prometheus
 from vsphere_ml.lab import build, folders, toolchain
 
 LOCKS = Path(__file__).parents[2] / "requirements"
@@ -68,3 +68,4 @@ if __name__ == "__main__":
     build.vcsim()
     ansible()
     prometheus.program()
+    debian.rsync()

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 import subprocess
-import tempfile
 import urllib.parse
 import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.peers import debian
 from tests.waiting import until
-from vsphere_ml.lab import folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -56,20 +54,4 @@ def running(folder: Path, config: str) -> Iterator[Prometheus]:
 
 
 def program() -> Path:
-    """Return the program, downloaded first where it is not there. The machine's own lists of packages may be old."""
-    home = folders.cache() / "peers-prometheus"
-    with folders.hold_lock(home.with_suffix(".lock")):
-        if not home.exists():
-            with tempfile.TemporaryDirectory() as scratch:
-                _unpack(Path(scratch))
-                shutil.move(Path(scratch) / "root", home)
-    return home / "usr" / "bin" / "prometheus"
-
-
-def _unpack(scratch: Path) -> None:
-    (scratch / "lists" / "partial").mkdir(parents=True)
-    apt = ["apt-get", "-qq", "-o", f"Dir::State::lists={scratch / 'lists'}", "-o", "APT::Sandbox::User=root"]
-    subprocess.run([*apt, "update"], check=True)
-    subprocess.run([*apt, "download", "prometheus"], cwd=scratch, check=True)
-    (package,) = scratch.glob("prometheus_*.deb")
-    subprocess.run(["dpkg-deb", "--extract", package, scratch / "root"], check=True)
+    return debian.unpacked("prometheus") / "usr" / "bin" / "prometheus"
