@@ -24,15 +24,8 @@ func (l *Lab) startPowerOn(ctx *simulator.Context, machine *simulator.VirtualMac
 }
 
 // powerOn starts the VM on the host, or on its own if none is given.
-func (l *Lab) powerOn(ctx *simulator.Context, machine *simulator.VirtualMachine, host *esx) (fault types.BaseMethodFault) {
-	locked(ctx, machine, func() {
-		if host == nil {
-			host = l.esxOf(machine.Runtime.Host)
-		}
-		if fault = l.checkPowerOn(ctx, machine, host); fault == nil {
-			fault = l.bookAndStart(ctx, machine, host)
-		}
-	})
+func (l *Lab) powerOn(ctx *simulator.Context, machine *simulator.VirtualMachine, host *esx) types.BaseMethodFault {
+	host, fault := l.admitAndStart(ctx, machine, host)
 	if host != nil {
 		l.refresh(ctx, host.name)
 	}
@@ -41,6 +34,22 @@ func (l *Lab) powerOn(ctx *simulator.Context, machine *simulator.VirtualMachine,
 		l.guestBegins(ctx, machine, "power-on")
 	}
 	return fault
+}
+
+// admitAndStart takes one VM at a time: what HA keeps for a failure is counted over the cluster, so two VMs that are
+// powered on at once must not both have the last slot.
+func (l *Lab) admitAndStart(ctx *simulator.Context, machine *simulator.VirtualMachine, host *esx) (on *esx, fault types.BaseMethodFault) {
+	l.admission.Lock()
+	defer l.admission.Unlock()
+	locked(ctx, machine, func() {
+		if on = host; on == nil {
+			on = l.esxOf(machine.Runtime.Host)
+		}
+		if fault = l.checkPowerOn(ctx, machine, on); fault == nil {
+			fault = l.bookAndStart(ctx, machine, on)
+		}
+	})
+	return on, fault
 }
 
 func (l *Lab) checkPowerOn(ctx *simulator.Context, machine *simulator.VirtualMachine, host *esx) types.BaseMethodFault {

@@ -61,6 +61,7 @@ type Lab struct {
 	vmTemplates    vmTemplates
 	macs           atomic.Int64
 
+	admission   sync.Mutex // held while a VM is admitted and started
 	mu          sync.Mutex
 	certificate tls.Certificate
 	hostPort    string // localhost:PORT
