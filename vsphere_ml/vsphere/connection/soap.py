@@ -34,9 +34,9 @@ _types: Any = VmomiSupport
 _GZIP = zlib.MAX_WBITS + 16
 _PIECE = 16 << 10
 _SESSION = "vmware_soap_session"
-# Of an answer that is kept, as it comes; its values take some fifty times as much memory.
-_LARGEST_KEPT = 1 << 20
-_MOST_KEPT = 4
+# Bytes of a cached answer, as it comes; its values take far more memory.
+_LARGEST_CACHED = 1 << 20
+_MOST_CACHED = 4
 
 
 class UnexpectedAnswerError(HTTPException):
@@ -59,20 +59,20 @@ class Stub(_soap.SoapStubAdapter):  # type: ignore[misc]
     def __init__(self, connection: type[PinnedConnection], settings: Mapping[str, Any], most: int, **how: Any) -> None:
         super().__init__(**how)
         self.scheme, self.schemeArgs, self._most = connection, settings, most
-        self._keeps = False
-        self._kept: dict[bytes, tuple[bytes, Any]] = {}  # by the question: the answer's digest and its values
+        self._caching = False
+        self._cached: dict[bytes, tuple[bytes, Any]] = {}  # by the question: the answer's digest and its values
 
     @contextmanager
-    def keeping_answers(self) -> Iterator[None]:
+    def caching_answers(self) -> Iterator[None]:
         """Give the same values again where the server answers the same question with the same bytes as before.
 
         For answers of which nobody changes a value. To read those of a cluster's hosts takes most of a look.
         """
-        self._keeps = True
+        self._caching = True
         try:
             yield
         finally:
-            self._keeps = False
+            self._caching = False
 
     def InvokeMethod(self, mo: Any, info: Any, args: Any) -> Any:  # noqa: N802 - pyvmomi's name
         request, cookie = self.SerializeRequest(mo, info, args), self.cookie
@@ -115,17 +115,17 @@ class Stub(_soap.SoapStubAdapter):  # type: ignore[misc]
             self.SetSessionId(said.value)
 
     def _answer(self, request: bytes, response: HTTPResponse, info: Any, source: AnswerSource) -> Any:
-        if not self._keeps:
+        if not self._caching:
             return self._read(response, response, info, source)
         body = read_all(response)
         digest = hashlib.sha256(body).digest()
-        before, values = self._kept.get(request, (b"", None))
+        before, values = self._cached.get(request, (b"", None))
         if before == digest:
             return values
         answer = self._read(response, BytesIO(body), info, source)
-        has_room = len(self._kept) < _MOST_KEPT or request in self._kept
-        if has_room and len(body) <= _LARGEST_KEPT and not isinstance(answer, Exception):
-            self._kept[request] = (digest, answer)
+        fits_cache = len(self._cached) < _MOST_CACHED or request in self._cached
+        if fits_cache and len(body) <= _LARGEST_CACHED and not isinstance(answer, Exception):
+            self._cached[request] = (digest, answer)
         return answer
 
     def _read(self, response: HTTPResponse, body: HTTPResponse | BytesIO, info: Any, source: AnswerSource) -> Any:

@@ -178,7 +178,7 @@ class _Read:
         with_gpus = [ref for ref in self.scoped if self.scope.direct_path or hosts.has_gpus(self.host_props[ref])]
         detailed = with_gpus if self.scope.devices else []
         self._merge([ref for ref in self.scoped if ref not in set(detailed)], hosts.REACH)
-        with self.session.stub.keeping_answers():
+        with self.session.stub.caching_answers():
             self._merge(detailed, (*hosts.REACH, *hosts.DEVICES), hosts.DEVICES_PAGE)
         if self.scope.devices:
             self.assignable.ask(self._machines(with_gpus), groups=self.scope.groups)

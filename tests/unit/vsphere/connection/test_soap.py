@@ -1,4 +1,4 @@
-"""An answer that is kept is given again only where the server's bytes are the same."""
+"""A cached answer is given again only where the server's bytes are the same."""
 
 from __future__ import annotations
 
@@ -67,29 +67,29 @@ def names(*found: Any) -> list[str]:
 
 def test_the_same_bytes_are_the_same_values_and_others_are_read(stub: Stub) -> None:
     Connection.answers += [PAGE.format(name=each) for each in ("esx-1", "esx-1", "esx-2", "esx-2")]
-    with stub.keeping_answers():
+    with stub.caching_answers():
         found = [ask(stub) for _ in range(4)]
     assert names(*found) == ["esx-1", "esx-1", "esx-2", "esx-2"]
     assert found[0] is found[1] is not found[2]
     assert found[2] is found[3]
 
 
-def test_nothing_is_kept_for_another_question_or_where_nobody_asked_to(stub: Stub) -> None:
+def test_nothing_is_cached_for_another_question_or_where_nobody_asked_to(stub: Stub) -> None:
     Connection.answers += [PAGE.format(name="esx-1")] * 4
-    with stub.keeping_answers():
+    with stub.caching_answers():
         first = ask(stub)
         other = ask(stub, "host-2")
     later = ask(stub)
     assert first is not other
     assert later is not first
-    with stub.keeping_answers():
+    with stub.caching_answers():
         assert ask(stub) is first
 
 
-def test_a_broken_answer_is_refused_after_a_whole_one_and_is_not_kept(stub: Stub) -> None:
+def test_a_broken_answer_is_refused_after_a_whole_one_and_is_not_cached(stub: Stub) -> None:
     whole = PAGE.format(name="esx-1")
     Connection.answers += [whole, whole[:-40], whole]
-    with stub.keeping_answers():
+    with stub.caching_answers():
         first = ask(stub)
         with pytest.raises(UnexpectedAnswerError):
             ask(stub)
