@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import tarfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,6 +23,8 @@ pytestmark = [*trained.on_guests(), pytest.mark.long]
 EXAMPLE = Path(__file__).parents[2] / "examples" / "stanford-online-products"
 NODES = 4
 STAGED = "/srv/products"
+BATCH, EPOCHS = 64, 6  # as the script has them
+NEAR = 0.02  # of the accuracy
 FACT = f"dataset {STAGED}"
 
 
@@ -71,3 +74,26 @@ def test_what_lies_there_is_taken_as_it_is_and_what_does_not_is_named(cluster: C
     assert ended.status != 0
     assert "guest.dataset-missing" in ended.out
     want(cluster, data_archive="shards.tar.gz")
+
+
+def train(cluster: Cluster, nodes: int) -> list[dict[str, Any]]:
+    """Return what each rank of a training printed at its end, all ranks together having 64 images a step."""
+    arguments = f"--data {STAGED} --batch {BATCH // nodes}"
+    asked = ("--nodes", str(nodes), "--repeats", "1", "--script", "train_hvd.py", "--script-args", arguments)
+    (run,) = trained.runs(cluster.shell.here("bench", "cluster.toml", *asked, "--results", f"on-{nodes}", "-o", "json"))
+    assert {each["name"]: each["verdict"] for each in run["proofs"]}["placement"] == "yes"
+    log = (cluster.shell.folder / f"on-{nodes}" / f"{run['run_id']}.log").read_text()
+    return [json.loads(line[line.index("{") :]) for line in log.splitlines() if '{"accuracy"' in line]
+
+
+def test_accuracy_after_equal_samples_is_that_of_one_node(cluster: Cluster) -> None:
+    ported = cluster.shell.here("port", "--write", "train_hvd.py", str(EXAMPLE / "train.py"))
+    assert ported.status == 0, ported.err
+    ranks = {nodes: train(cluster, nodes) for nodes in (1, 2, NODES)}
+    assert {nodes: len(each) for nodes, each in ranks.items()} == {1: 1, 2: 2, NODES: NODES}
+    assert {sum(each["samples"] for each in own) for own in ranks.values()} == {EPOCHS * 2304}
+    assert all(len({each["weights"] for each in own}) == 1 for own in ranks.values())
+    (single,) = (each["accuracy"] for each in ranks[1])
+    for own in ranks.values():
+        assert min(each["accuracy"] for each in own) >= single - NEAR
+        assert all(0 < each["input_share"] < 1 for each in own)
