@@ -100,10 +100,12 @@ def namespaces(count: int) -> Iterator[None]:
                 introduce(network, place, count)
         yield
     finally:
+        # A namespace goes some time after it was deleted, and its adapters with it; those that are deleted go at once.
+        outsides = [f"{bridge}-{place}" for bridge in BRIDGES for place in range(count)]
+        for link in (*outsides, *BRIDGES):
+            subprocess.run(["ip", "link", "del", link], capture_output=True, check=False)
         for place in range(count):
             subprocess.run(["ip", "netns", "del", name(place)], capture_output=True, check=False)
-        for bridge in BRIDGES:
-            subprocess.run(["ip", "link", "del", bridge], capture_output=True, check=False)
 
 
 def mac(network: int, place: int) -> str:
