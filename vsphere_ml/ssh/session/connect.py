@@ -115,9 +115,12 @@ def sign_in_options(target: SshTarget, stream: Any, key: paramiko.PKey | None) -
     }
 
 
-@cache
 def _plain_config() -> fabric.Config:
-    """Return a configuration that nobody's ~/.ssh/config or fabric.yaml can bend; connections only read it."""
+    """Return a configuration that nobody's ~/.ssh/config or fabric.yaml can bend.
+
+    Each connection has its own: invoke 2 empties a configuration while it merges it anew, and a connection that another
+    thread opens meanwhile finds no key in it.
+    """
     return fabric.Config(ssh_config=paramiko.SSHConfig(), lazy=True)
 
 
