@@ -31,7 +31,8 @@ assert value.tolist() == [3.0] * 4
 print("rank", dist.get_rank(), "of", os.environ["WORLD_SIZE"], "has", value[0].item(), flush=True)
 dist.destroy_process_group()
 """
-# A training as PyTorch's documents write one for DistributedDataParallel on CPUs.
+# A training as PyTorch's documents write one for DistributedDataParallel on CPUs; of so many steps that its
+# connections, which are looked for from time to time, are seen.
 DDP = """\
 import torch
 import torch.distributed as dist
@@ -40,7 +41,7 @@ dist.init_process_group("gloo")
 torch.manual_seed(dist.get_rank())
 model = DistributedDataParallel(torch.nn.Linear(10, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for epoch in range(20):
+for epoch in range(1000):
     optimizer.zero_grad()
     torch.nn.functional.mse_loss(model(torch.randn(16, 10)), torch.randn(16, 1)).backward()
     optimizer.step()
