@@ -91,7 +91,7 @@ class _Build:
             printed = shell.run(stage.command, timeout_s=STAGE_S).text
             self.notify(Applied(node=shell.name, step=stage.title))
         self._check_carriers(shell, printed)
-        wheels = read_wheels(shell.run(build.list_wheels(self.folder), timeout_s=STAGE_S).out)
+        wheels = read_wheels(shell.name, shell.run(build.list_wheels(self.folder), timeout_s=STAGE_S).out)
         made = describe_build(self.asked, self.tools, wheels, datetime.now(UTC).isoformat(timespec="seconds"))
         fetched = f"being fetched, {made.size / 1e6:.0f} MB"
         self._notify_stage(shell, (last, last), count(len(wheels), "wheel"), fetched)

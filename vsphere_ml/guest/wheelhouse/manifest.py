@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.tools.horovod import HOROVOD, Carrier
 
 if TYPE_CHECKING:
@@ -13,6 +15,11 @@ if TYPE_CHECKING:
 
 SCHEMA = "vsml.wheelhouse/1"
 FILE = "manifest.json"
+# PEP 427: name, version, perhaps a build's number, then three tags. A path is none.
+_LISTED = re.compile(
+    r"(?P<size>\d+) (?P<file>(?P<name>[\w.]+)-(?P<version>[\w.!+]+)(-\d\w*)?-(?P<tag>[\w.]+)-[\w.]+-[\w.]+\.whl)",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,17 +66,32 @@ class WheelhouseManifest:
         return sum(each.size for each in self.wheels)
 
 
-def read_wheels(printed: str) -> tuple[Wheel, ...]:
-    """Return the wheels that `list_wheels` printed, two lines each."""
-    lines = printed.split("\n")
-    pairs = zip(lines[::2], lines[1::2], strict=False)
-    return tuple(_wheel(sha256.strip(), *about.split(" ", 1)) for sha256, about in pairs if about)
+def read_wheels(node: str, printed: str) -> tuple[Wheel, ...]:
+    """Return the wheels that `list_wheels` printed, two lines each; GuestError where a node printed something else."""
+    lines = printed.removesuffix("\n").split("\n")
+    if len(lines) % 2:
+        raise _unexpected_line(node, lines[-1])
+    return tuple(_wheel(node, sha256.strip(), about) for sha256, about in zip(lines[::2], lines[1::2], strict=True))
 
 
-def _wheel(sha256: str, size: str, file: str) -> Wheel:
-    # PEP 427: name, version, perhaps a build's number, then three tags.
-    name, version, *_, python_tag, _, _ = file.removesuffix(".whl").split("-")
-    return Wheel(file=file, name=name, version=version, python_tag=python_tag, size=int(size), sha256=sha256)
+def _wheel(node: str, sha256: str, about: str) -> Wheel:
+    found = _LISTED.fullmatch(about)
+    if found is None:
+        raise _unexpected_line(node, about)
+    return Wheel(
+        file=found["file"],
+        name=found["name"],
+        version=found["version"],
+        python_tag=found["tag"],
+        size=int(found["size"]),
+        sha256=sha256,
+    )
+
+
+def _unexpected_line(node: str, line: str) -> GuestError:
+    reason = f"{line[:80]!r} is no size and file name of a wheel"
+    hint = "the log of the guest has what it printed"
+    return GuestError(reason=reason, code="guest.unexpected-output", target=node, hint=hint)
 
 
 def describe_build(

@@ -12,6 +12,7 @@ import pytest
 
 from tests.unit.guest.recorder import Recorder
 from tests.unit.guest.wheelhouse.site import ALL, ANSWERS, request
+from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.tools.horovod import CXX17, Carrier, FrameworkName, find_package
 from vsphere_ml.guest.wheelhouse import build, manifest
 from vsphere_ml.guest.wheelhouse.tools import read
@@ -124,7 +125,7 @@ def test_what_is_listed_is_read(tmp_path: Path) -> None:
     printed = subprocess.run(
         ["sh", "-c", build.list_wheels(str(tmp_path))], check=True, capture_output=True, text=True
     ).stdout
-    horovod, psutil = manifest.read_wheels(printed)
+    horovod, psutil = manifest.read_wheels("node-01", printed)
     assert (horovod.name, horovod.version, horovod.python_tag, horovod.size) == ("horovod", "0.28.1", "cp311", 3)
     assert horovod.sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     assert (psutil.version, psutil.python_tag) == ("7.2.2", "cp36")
@@ -170,3 +171,13 @@ def test_a_framework_is_named_or_given_as_a_package(asked: str, framework: Frame
 @pytest.mark.parametrize("asked", ["", "mxnet", "mxnet==1.9", "tensorflow-cpu", "=="])
 def test_what_is_no_framework_is_none(asked: str) -> None:
     assert find_package(asked) is None
+
+
+@pytest.mark.parametrize(
+    "about",
+    ["12 ../../horovod-0.28.1-cp311-cp311-linux_x86_64.whl", "12 horovod.whl", "horovod-0.28.1-py3-none-any.whl"],
+)
+def test_what_is_no_wheel_of_the_folder_is_refused(about: str) -> None:
+    with pytest.raises(GuestError) as refused:
+        manifest.read_wheels("node-01", f"{'0' * 64}\n{about}\n")
+    assert (refused.value.code, refused.value.target) == ("guest.unexpected-output", "node-01")

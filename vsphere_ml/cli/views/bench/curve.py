@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.analysis.study import Scaling, Study
 
-WIDTH = 50  # columns from 0 to the highest efficiency, where the terminal has room for them
+WIDTH = 50  # columns from 0 to the highest efficiency, where the terminal is wide enough
 LEGEND_WIDTH = 33  # columns that are left for the number of nodes and the legend
 BOUNDS, MEASURED, EMPTY = "░", "●", " "
 
