@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import threading
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ import pytest
 
 from tests.integration import guests
 from tests.integration.guests import Site, running
-from vsphere_ml.core.errors import ConfigError, GuestError
+from vsphere_ml.core.errors import ConfigError, GuestError, NotPossible
 from vsphere_ml.lab import state
 from vsphere_ml.lab.guests import image
 
@@ -111,6 +112,21 @@ def test_a_minimal_server_has_no_python_and_its_sudo_wants_a_terminal(tmp_path: 
         root = image.root_of(site.home, "minimal")
         assert not (root / "usr/bin/python3").exists()
         assert (root / "usr/sbin/sshd").exists()
+
+
+def test_what_a_bootstrap_mounted_goes_with_it_where_it_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bootstrap = tmp_path / "bin/mmdebstrap"
+    bootstrap.parent.mkdir()
+    monkeypatch.setenv("VSML_CACHE_DIR", str(tmp_path))
+    root = image.home() / image.ROOT
+    bootstrap.write_text(f"#!/bin/sh\nmkdir -p {root}/proc && mount -t tmpfs cut {root}/proc && kill -9 $$\n")
+    bootstrap.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{bootstrap.parent}:{os.environ['PATH']}")
+    with pytest.raises(NotPossible) as refused:
+        image.make_image()
+    assert refused.value.code == "lab.build-failed"
+    assert (root / "proc").is_dir()
+    assert not (root / "proc").is_mount()
 
 
 def test_an_image_that_there_is_not_is_refused(tmp_path: Path) -> None:
