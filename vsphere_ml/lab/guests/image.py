@@ -13,7 +13,7 @@ import platform
 import shutil
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError, NotPossible
@@ -43,7 +43,7 @@ class Variant:
     """A kind of image: packages beside the essential ones and apt, and shell commands that run in it last.
 
     `installable` is what its guests can install beside what all can; `sources` are packages of Python's index, whose
-    archives the commands find in /var/tmp.
+    archives the commands find in /var/tmp. `takes` is said while it is made, and no part of what names the image.
     """
 
     name: str
@@ -51,6 +51,7 @@ class Variant:
     commands: tuple[str, ...] = ()
     installable: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    takes: str = field(default="half a minute", repr=False)
 
 
 _SERVER = ("iproute2", "kmod", "mount", "netbase", "openssh-server", "procps", "sudo")
@@ -72,6 +73,7 @@ PYTORCH_HOROVOD = Variant(
     (*PYTORCH.packages, *_BUILD, *(f"python3-{each}" for each in _HOROVOD_NEEDS)),
     (f"MAKEFLAGS=-j$(nproc) {_WITH} {_PIP}", "rm /var/tmp/horovod-*", _KEYS),
     sources=(HOROVOD,),
+    takes="more than 20 minutes on 2 cores",
 )
 # For nodes that build Horovod by themselves.
 BUILDER = Variant("builder", CLOUD.packages, (_KEYS,), installable=("cmake", "g++", "make", "python3-dev"))
@@ -151,7 +153,7 @@ def _variant(name: str, file: Path) -> Variant:
 
 def _make(at: Path, variant: Variant, say: Callable[[str], None]) -> None:
     release = _release()
-    say(f"making the {variant.name} image of lab guests, {release.codename} (half a minute, the first time)")
+    say(f"making the {variant.name} image of lab guests, {release.codename} ({variant.takes}, the first time)")
     began = time.monotonic()
     shutil.rmtree(at, ignore_errors=True)
     (at / POOL / "partial").mkdir(parents=True)
