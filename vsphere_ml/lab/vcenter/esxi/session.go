@@ -31,25 +31,28 @@ func (s *session) serve(requests <-chan *ssh.Request) {
 	defer cancel()
 	defer s.channel.Close()
 	for request := range requests {
-		accepted := false
+		accepted, begin := false, (func())(nil)
 		switch request.Type {
 		case "pty-req":
 			accepted, s.terminal = true, true
 		case "exec":
 			var wanted struct{ Command string }
 			if ssh.Unmarshal(request.Payload, &wanted) == nil {
-				accepted = true
-				s.begun.Do(func() { go s.execute(ctx, wanted.Command) })
+				accepted, begin = true, func() { go s.execute(ctx, wanted.Command) }
 			}
 		case "shell":
 			if accepted = s.answers == nil; accepted {
-				s.begun.Do(func() { go s.run(ctx, s.shell()) })
+				begin = func() { go s.run(ctx, s.shell()) }
 			}
 		case "window-change", "signal":
 			accepted = true
 		}
 		if request.WantReply {
 			_ = request.Reply(accepted, nil)
+		}
+		// Not before the reply, as with sshd: a command that has ended would close the channel without one.
+		if begin != nil {
+			s.begun.Do(begin)
 		}
 	}
 }
