@@ -32,8 +32,6 @@ DISTRIBUTIONS = ("Debian", "Ubuntu")
 COMPONENTS = ("main", "universe")
 # What the distributions' repositories hold for playbooks; the lab serves it with all that it depends on.
 INSTALLABLE = ("ca-certificates", "curl", "iperf3", "prometheus-node-exporter", "python3-venv")
-# What mmdebstrap mounts in the new root ends with it, even where it is killed.
-_OWN_MOUNTS = ("unshare", "--mount", "--propagation", "private")
 # Nobody reads manuals in a guest. Bootstrapping is safe to repeat, so that no file has to be synced.
 _DPKG = ("path-exclude=/usr/share/man/*", "path-exclude=/usr/share/locale/*", "force-unsafe-io")
 
@@ -160,7 +158,8 @@ def _make(at: Path, variant: Variant, say: Callable[[str], None]) -> None:
     at.chmod(0o755)
     if variant.sources:
         runtime.download_sources(at / SOURCES, variant.sources)
-    _run(_bootstrap(at, variant, release))
+    # What mmdebstrap mounts in the new root ends with it, even where it is killed.
+    _run(["unshare", "--mount", "--propagation", "private", *_bootstrap(at, variant, release)])
     shutil.rmtree(at / POOL / "partial")
     (at / POOL / "lock").unlink(missing_ok=True)
     (at / "made").touch()
@@ -173,7 +172,7 @@ def _bootstrap(at: Path, variant: Variant, release: _UbuntuRelease) -> list[str]
     hooks = [f'APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" {fetch} -o Dir::Cache::Archives={at / POOL} {wanted}']
     hooks += [f"copy-in {each} /var/tmp" for each in sorted((at / SOURCES).glob("*.tar.gz"))]
     hooks += [f"chroot \"$1\" sh -c '{each}'" for each in _quote_commands(variant.commands)]
-    command = [*_OWN_MOUNTS, "mmdebstrap", "--mode=root", "--variant=apt", f"--include={','.join(variant.packages)}"]
+    command = ["mmdebstrap", "--mode=root", "--variant=apt", f"--include={','.join(variant.packages)}"]
     command += [*(f"--dpkgopt={each}" for each in _DPKG), *(f"--customize-hook={each}" for each in hooks)]
     return [*command, release.codename, str(at / ROOT), *release.sources]
 
