@@ -73,7 +73,7 @@ class Rig:
 
     def settle(self, *changes: Change) -> list[VsmlError | None]:
         """Start all changes, then wait for all; return each one's error, in their order."""
-        return self.end(*(self.vcenter.start(change) for change in changes))
+        return self.end(*self.vcenter.start(changes))
 
     def end(self, *tasks: TaskHandle) -> list[VsmlError | None]:
         """Wait until all these are done; return each one's error, in their order."""

@@ -145,7 +145,10 @@ class FakeVCenter:
         found = (vm for vm in self.inventory.vms if vm.name in vms and self._physics.is_ours(vm))
         return tuple(vm if self._tells_storage else _without_storage(vm) for vm in found)
 
-    def start(self, change: Change) -> TaskHandle:
+    def start(self, changes: Sequence[Change]) -> tuple[TaskHandle, ...]:
+        return tuple(self._start(change) for change in changes)
+
+    def _start(self, change: Change) -> TaskHandle:
         self._live()
         self.started += 1
         task = TaskHandle(self.started, change)

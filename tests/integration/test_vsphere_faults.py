@@ -78,7 +78,7 @@ def test_a_look_that_is_refused_says_so(lab: Lab, rig: Rig) -> None:
 def test_the_sign_in_is_renewed_in_the_middle_of_waiting(lab: Lab, rig: Rig) -> None:
     change = rig.clone("n-1")
     control.ask(lab, "POST", "delays", {"CloneVM_Task": 1500})
-    task = rig.vcenter.start(change)
+    (task,) = rig.vcenter.start([change])
     control.expire(lab)
     assert rig.end(task) == [None]
     assert rig.vm("n-1").cluster_mark == rig.cluster
@@ -87,7 +87,7 @@ def test_the_sign_in_is_renewed_in_the_middle_of_waiting(lab: Lab, rig: Rig) -> 
 def test_a_restart_in_the_middle_ends_the_change_with_a_word_on_what_to_do(lab: Lab, rig: Rig) -> None:
     rig.do(rig.clone("n-1"))
     control.ask(lab, "POST", "delays", {"PowerOnVM_Task": 1500})
-    task = rig.vcenter.start(PowerOn(vm="n-1"))
+    (task,) = rig.vcenter.start([PowerOn(vm="n-1")])
     control.restart(lab, down_ms=0)
     time.sleep(0.5)
     (error,) = rig.end(task)
@@ -119,7 +119,7 @@ def test_a_shut_down_is_asked_of_a_guest_with_tools_first(lab: Lab, rig: Rig) ->
 def test_progress_is_told_while_a_task_runs(lab: Lab, rig: Rig) -> None:
     change = rig.clone("n-1")
     control.ask(lab, "POST", "delays", {"CloneVM_Task": 5000})
-    task = rig.vcenter.start(change)
+    (task,) = rig.vcenter.start([change])
     seen: list[Update] = []
     while not any(update.done for update in seen):
         seen += rig.vcenter.wait([task], 10)
@@ -131,7 +131,7 @@ def test_progress_is_told_while_a_task_runs(lab: Lab, rig: Rig) -> None:
 def test_waiting_ends_when_its_time_is_over(lab: Lab, rig: Rig) -> None:
     change = rig.clone("n-1")
     control.ask(lab, "POST", "delays", {"CloneVM_Task": 3_600_000})
-    task = rig.vcenter.start(change)
+    (task,) = rig.vcenter.start([change])
     assert not [update for update in rig.vcenter.wait([task], 1.0) if update.done]
     control.forgive(lab)
     assert rig.end(task) == [None]

@@ -173,7 +173,7 @@ def read_holder(session: Session) -> lock.Holder:
 
 def code_of_a_change(gateway: Gateway, path: str) -> str:
     """Make a folder and return the error's code; empty where it was made."""
-    task = gateway.start(CreateFolder(path=path, marks=Marks(cluster=CLUSTER)))
+    (task,) = gateway.start([CreateFolder(path=path, marks=Marks(cluster=CLUSTER))])
     (update,) = gateway.wait([task], EXIT_TIMEOUT_S)
     return update.error.code if update.error is not None else ""
 

@@ -82,7 +82,7 @@ def gateway(server: str) -> Iterator[Gateway]:
 
 
 def settle(gateway: Gateway, change: Change) -> VsmlError | None:
-    task = gateway.start(change)
+    (task,) = gateway.start([change])
     for _ in range(100):
         for update in gateway.wait([task], 10):
             if update.done:

@@ -95,9 +95,9 @@ class Gateway:
         except (vmodl.MethodFault, vim.fault.VimFault) as fault:
             raise translate(fault, self._session.name, action) from fault
 
-    def start(self, change: Change) -> TaskHandle:
-        """Begin a change; whatever fails is reported by `wait`."""
-        return self._tasks.start(change, self._guarded(change))
+    def start(self, changes: Sequence[Change]) -> tuple[TaskHandle, ...]:
+        """Begin these changes; whatever fails is reported by `wait`."""
+        return tuple(self._tasks.start(change, self._guarded(change)) for change in changes)
 
     def _guarded(self, change: Change) -> Steps:
         if self._lock is not None:

@@ -72,9 +72,9 @@ def logged(tmp_path: Path) -> log.LogData:
     file = tmp_path / "changes.jsonl"
     book = journal.Journal(file, journal.Author(command="provision", cluster="train", vcenter="lab default"))
     for each in EXAMPLES:
-        number = book.begin(each)
+        (number,) = book.begin([each])
         if each is not EXAMPLES[0]:
-            book.end(number, each, FAULT if each is EXAMPLES[1] else None)
+            book.end([(number, each, FAULT if each is EXAMPLES[1] else None)])
     return log.data(file, *journal.read_entries(file, "train"))
 
 

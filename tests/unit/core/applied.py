@@ -22,7 +22,7 @@ def applied(changes: Iterable[Change], site: Inventory, *, from_far: bool = Fals
     vcenter._physics.workshop.numbers = count(1 + _highest_number(site))
     vcenter.read_site(Scope(owner="train"))
     for change in changes:
-        (update,) = vcenter.wait([vcenter.start(change)], 0)
+        (update,) = vcenter.wait(vcenter.start([change]), 0)
         assert update.done, change
         assert update.error is None, update.error
     return vcenter.inventory

@@ -28,7 +28,7 @@ from vsphere_ml.core.plan.plan import Plan, Stage
 from vsphere_ml.flows.cluster.saved import stages_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from vsphere_ml.core.hosts.host_changes import HostChange
@@ -105,28 +105,32 @@ class Journal:
     run: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def begin(self, change: Change | HostChange) -> str:
-        """Write that a change begins; return the number under which its end is written."""
-        number = str(next(self.numbers))
-        self._write({"event": "begin", "change": number, **change_entry(change)})
-        return number
+    def begin(self, changes: Sequence[Change | HostChange]) -> tuple[str, ...]:
+        """Write that these changes begin; return the numbers under which their ends are written."""
+        numbers = tuple(str(next(self.numbers)) for _ in changes)
+        begun = zip(numbers, changes, strict=True)
+        self._write([{"event": "begin", "change": number, **change_entry(change)} for number, change in begun])
+        return numbers
 
-    def end(self, number: str, change: Change | HostChange, error: VsmlError | None) -> None:
-        failed = {"code": error.code, "message": error.message} if error is not None else None
-        outcome = "failed" if failed else "done"
-        about = {key: value for key, value in change_entry(change).items() if key in {"object", "what"}}
-        self._write({"event": "end", "change": number, **about, "outcome": outcome, "error": failed})
+    def end(self, ended: Iterable[tuple[str, Change | HostChange, VsmlError | None]]) -> None:
+        """Write what became of changes, each by its number."""
+        self._write(
+            [{"event": "end", "change": number, **_outcome_entry(change, error)} for number, change, error in ended]
+        )
 
-    def _write(self, entry: Mapping[str, object]) -> None:
+    def _write(self, entries: Sequence[Mapping[str, object]]) -> None:
+        """Write lines at once: what waits for the disk is a group of changes, not each of them."""
+        if not entries:
+            return
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         about = {"schema": SCHEMA, "time": now, "run": self.run, **self.author.fields()}
-        line = json.dumps({**about, **entry}, ensure_ascii=False)
+        lines = "".join(f"{json.dumps({**about, **entry}, ensure_ascii=False)}\n" for entry in entries)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
             with os.fdopen(descriptor, "r+b", buffering=0) as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
-                file.write(_separator(file.fileno()) + line.encode() + b"\n")
+                file.write(_separator(file.fileno()) + lines.encode())
                 os.fsync(file.fileno())
         except OSError as error:
             raise ConfigError(
@@ -155,8 +159,7 @@ def change_entry(change: Change | HostChange) -> dict[str, Any]:
     if isinstance(target := fields.get("target"), dict):
         fields["target"] = {**target, "extra_config": _without_first_boot(target["extra_config"])}
     return {
-        "object": object_name(change),
-        "what": describe(change),
+        **_object_entry(change),
         "kind": kind,
         "differences": list(drift_of(change)),
         "before": {key: fields.pop(key) for key in ("was", "frees", "remove_names", "mac") if key in fields},
@@ -164,19 +167,29 @@ def change_entry(change: Change | HostChange) -> dict[str, Any]:
     }
 
 
+def _outcome_entry(change: Change | HostChange, error: VsmlError | None) -> dict[str, Any]:
+    failed = {"code": error.code, "message": error.message} if error is not None else None
+    return {**_object_entry(change), "outcome": "failed" if failed else "done", "error": failed}
+
+
+def _object_entry(change: Change | HostChange) -> dict[str, str]:
+    if _is_of_site(change):
+        return {"object": object_name(change), "what": describe(change)}
+    from vsphere_ml.core.hosts.host_changes import HostChange, describe_host_change
+
+    assert isinstance(change, HostChange)  # noqa: S101 - there is no third kind
+    return {"object": change.host_name, "what": describe_host_change(change)}
+
+
 def _is_of_site(change: Change | HostChange) -> TypeGuard[Change]:
     return type(change) in TEXTS
 
 
 def _host_change_entry(change: Change | HostChange) -> dict[str, Any]:
-    from vsphere_ml.core.hosts.host_changes import HostChange, describe_host_change
-
-    assert isinstance(change, HostChange)  # noqa: S101 - there is no third kind
     fields = {each.name: getattr(change, each.name) for each in dataclasses.fields(change)}
     after = {key: value if isinstance(value, bool | int) else str(value) for key, value in fields.items()}
     kind = type(change).__name__
-    words = {"object": change.host_name, "what": describe_host_change(change), "kind": kind, "differences": []}
-    return {**words, "before": {}, "after": after}
+    return {**_object_entry(change), "kind": kind, "differences": [], "before": {}, "after": after}
 
 
 def _without_first_boot(keys: Mapping[str, str]) -> dict[str, str]:
@@ -246,9 +259,10 @@ def journal_host_steps(journal: Journal, listener: HostListener) -> HostListener
     def hear(event: HostEvent, /) -> None:
         match event:
             case StepBegun():
-                begun[id(event.change)] = journal.begin(event.change)
+                (begun[id(event.change)],) = journal.begin([event.change])
             case StepDone() | StepFailed() if (number := begun.pop(id(event.change), None)) is not None:
-                journal.end(number, event.change, event.error if isinstance(event, StepFailed) else None)
+                error = event.error if isinstance(event, StepFailed) else None
+                journal.end([(number, event.change, error)])
             case _:
                 pass
         listener(event)
@@ -269,15 +283,14 @@ class _Journaled:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._vcenter, name)
 
-    def start(self, change: Change) -> TaskHandle:
-        number = self._journal.begin(change)
-        task = self._vcenter.start(change)
-        self._begun[task.id] = number
-        return task
+    def start(self, changes: Sequence[Change]) -> tuple[TaskHandle, ...]:
+        numbers = self._journal.begin(changes)
+        tasks = self._vcenter.start(changes)
+        self._begun.update(zip((task.id for task in tasks), numbers, strict=True))
+        return tasks
 
     def wait(self, tasks: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
         updates = self._vcenter.wait(tasks, timeout_s)
-        for each in updates:
-            if each.done and (number := self._begun.pop(each.task.id, None)) is not None:
-                self._journal.end(number, each.task.change, each.error)
+        ended = [each for each in updates if each.done and each.task.id in self._begun]
+        self._journal.end((self._begun.pop(each.task.id), each.task.change, each.error) for each in ended)
         return updates

@@ -84,8 +84,8 @@ class VCenter(Protocol):
         """Return these VMs of ours as they are now, settings in full; one that is gone is left out."""
         ...
 
-    def start(self, change: Change) -> TaskHandle:
-        """Begin a change and return at once. Every failure, also of the call itself, comes through `wait`."""
+    def start(self, changes: Sequence[Change]) -> tuple[TaskHandle, ...]:
+        """Begin these changes and return at once. Every failure, also of a call itself, comes through `wait`."""
         ...
 
     def wait(self, tasks: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:

@@ -105,7 +105,7 @@ class PlanExecutor:
     outcomes: list[Outcome] = field(default_factory=list)
     in_flight: dict[int, _Running] = field(default_factory=dict)
     check: Check = _nothing  # says what VMs that are about to be powered on still need
-    beginning: Change | None = None  # may have reached vCenter although no ticket came back
+    beginning: tuple[Change, ...] = ()  # may have reached vCenter although no ticket came back
     broken: dict[str, str] = field(default_factory=dict)  # VM → why nothing more is done to it
     lost: list[tuple[Change, str]] = field(default_factory=list)  # changes to the site that were not made
     restarting: set[str] = field(default_factory=set)  # VMs that are started again although a change of theirs failed
@@ -114,8 +114,7 @@ class PlanExecutor:
 
     @property
     def running(self) -> tuple[Change, ...]:
-        begun = (self.beginning,) if self.beginning is not None else ()
-        return (*(run.change for run in self.in_flight.values()), *begun)
+        return (*(run.change for run in self.in_flight.values()), *self.beginning)
 
     def carry_out(self, changes: Iterable[Change]) -> None:
         """Carry out these changes. Raises Interrupted on Ctrl-C."""
@@ -167,8 +166,7 @@ class PlanExecutor:
         self.unstarted = {change.vm for change in part if isinstance(change, PowerOn)}
         waiting = deque(self._checked(_chains(part)))
         while waiting or self.in_flight:
-            while len(self.in_flight) < self.limits.parallel and (chain := self._next(waiting)) is not None:
-                self._begin(chain)
+            self._begin(waiting)
             if self.in_flight:
                 waiting.extendleft(reversed(self._checked(self._settle())))
 
@@ -193,22 +191,33 @@ class PlanExecutor:
             starting[vm].extendleft(reversed(missing))
         return chains
 
-    def _begin(self, chain: deque[Change]) -> None:
+    def _begin(self, waiting: deque[deque[Change]]) -> None:
+        """Start the next change of each chain that may go on, as many as the limit leaves."""
+        chosen: list[tuple[Change, deque[Change]]] = []
+        while len(self.in_flight) + len(chosen) < self.limits.parallel and (chain := self._next(waiting)) is not None:
+            if (change := self._take_change(chain)) is not None:
+                chosen.append((change, chain))
+        if chosen:
+            self._start(chosen)
+
+    def _take_change(self, chain: deque[Change]) -> Change | None:
+        """Take the first change of a chain that can be made, leaving out those before it; None when there is none."""
         while chain:
             change = _without_failed_vms(chain.popleft(), self.broken)
             missing = self._missing(change)
             if missing is None:
-                self._start(change, chain)
-                return
+                return change
             self._leave_out(change, missing)
+        return None
 
-    def _start(self, change: Change, rest: deque[Change]) -> None:
-        self.beginning = change
+    def _start(self, chosen: Sequence[tuple[Change, deque[Change]]]) -> None:
+        self.beginning = tuple(change for change, _ in chosen)
         since = self.clock.now()
-        task = self.vcenter.start(change)
-        self.in_flight[task.id] = _Running(task, change, rest, since, counted_from=since)
-        self.beginning = None
-        self.notify(Started(change=change))
+        for task, (change, rest) in zip(self.vcenter.start(self.beginning), chosen, strict=True):
+            self.in_flight[task.id] = _Running(task, change, rest, since, counted_from=since)
+        self.beginning = ()
+        for change, _ in chosen:
+            self.notify(Started(change=change))
 
     def _settle(self) -> list[deque[Change]]:
         """Wait for news; return the chains that can go on."""

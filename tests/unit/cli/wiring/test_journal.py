@@ -25,11 +25,13 @@ from vsphere_ml.core.errors import ConfigError, VSphereError
 from vsphere_ml.core.hosts.host_changes import EnterMaintenance, ExitMaintenance
 from vsphere_ml.core.model.inventory import HostRef
 from vsphere_ml.core.plan.changes import CloneVm, PowerOn, UpgradeHardware
+from vsphere_ml.core.plan.describe import object_name
 from vsphere_ml.core.ports.host_events import StepBegun, StepDone, StepFailed
 from vsphere_ml.flows.cluster.proposal import GuestConfig
 from vsphere_ml.guest.firstboot import first_boots
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from vsphere_ml.core.plan.changes import Change
@@ -51,23 +53,22 @@ class Watched(FakeVCenter):
     """A site that looks into the journal whenever a change arrives, and may be killed then."""
 
     path: Path | None = None
-    seen: list[list[str]] = field(default_factory=list)
-    killed_at: str = ""
+    seen: list[bool] = field(default_factory=list)  # whether each change was in the journal when it arrived
 
-    def start(self, change: Change) -> TaskHandle:
+    def start(self, changes: Sequence[Change]) -> tuple[TaskHandle, ...]:
         assert self.path is not None
-        self.seen.append([f"{each['kind']} {each['object']}" for each in read_entries(self.path, "train")[0]])
-        if type(change).__name__ == self.killed_at:
-            raise SystemExit
-        return FakeVCenter.start(self, change)
+        written = {(each["kind"], each["object"]) for each in read_entries(self.path, "train")[0]}
+        self.seen += [(type(each).__name__, object_name(each)) in written for each in changes]
+        return FakeVCenter.start(self, changes)
 
 
 def test_a_change_is_on_disk_before_it_reaches_vcenter_and_again_when_it_has_ended(tmp_path: Path) -> None:
     site, ours = Watched(quad_8u3()), journal(tmp_path)
     site.path = ours.path
     made = journal_changes(site, ours)
-    assert provision(cluster(1), made).done  # type: ignore[arg-type]
-    assert [len(each) for each in site.seen] == list(range(1, len(site.seen) + 1))
+    assert provision(cluster(3), made).done  # type: ignore[arg-type]
+    assert len(site.seen) > 3
+    assert all(site.seen)
     answers = entries(tmp_path)
     assert {each["outcome"] for each in answers} == {"done"}
     assert all(each["ended"] >= each["time"] for each in answers)
@@ -75,19 +76,20 @@ def test_a_change_is_on_disk_before_it_reaches_vcenter_and_again_when_it_has_end
 
 
 def test_a_change_whose_end_nobody_saw_is_unknown(tmp_path: Path) -> None:
-    journal(tmp_path).begin(ON)
+    journal(tmp_path).begin([ON])
     with (tmp_path / "state" / NAME).open("a") as file:
         file.write('{"schema": "vsml.log/1", "time"')  # killed while it wrote
     later = journal(tmp_path)
-    later.end(later.begin(ON), ON, VSphereError("no host", code="vsphere.failed"))
+    (number,) = later.begin([ON])
+    later.end([(number, ON, VSphereError("no host", code="vsphere.failed"))])
     answers, broken = read_entries(tmp_path / "state" / NAME, "train")
     assert [each["outcome"] for each in answers] == ["unknown", "failed"]
     assert (answers[1]["error"], broken) == ({"code": "vsphere.failed", "message": "no host"}, 1)
 
 
 def test_clusters_share_the_file_and_are_told_apart(tmp_path: Path) -> None:
-    journal(tmp_path, "other").begin(ON)
-    journal(tmp_path).begin(ON)
+    journal(tmp_path, "other").begin([ON])
+    journal(tmp_path).begin([ON])
     assert [len(entries(tmp_path, name)) for name in ("train", "other", "third")] == [1, 1, 0]
     assert (tmp_path / "state" / NAME).stat().st_mode & 0o077 == 0
 
@@ -112,7 +114,7 @@ def test_nothing_is_begun_when_the_journal_cannot_be_written(tmp_path: Path) -> 
     (tmp_path / "state").write_text("a file where the folder was to be")
     site = FakeVCenter(quad_8u3())
     with pytest.raises(ConfigError) as refusal:
-        journal_changes(site, journal(tmp_path)).start(ON)
+        journal_changes(site, journal(tmp_path)).start([ON])
     assert refusal.value.code == "log.unwritable"
 
 

@@ -61,7 +61,10 @@ class Clockwork:
     _runs_from: dict[int, float] = field(default_factory=dict)
     _told: set[tuple[int, bool]] = field(default_factory=set)
 
-    def start(self, change: Change) -> TaskHandle:
+    def start(self, changes: Sequence[Change]) -> tuple[TaskHandle, ...]:
+        return tuple(self._start(change) for change in changes)
+
+    def _start(self, change: Change) -> TaskHandle:
         self.begun.append((self.clock.now(), change))
         task = TaskHandle(len(self.begun), change)
         self._runs_from[task.id] = self.clock.now() + self.queue(change)
@@ -317,7 +320,7 @@ def test_an_interrupt_names_what_goes_on_without_us() -> None:
 
 def test_an_interrupt_while_a_change_is_begun_names_it_too() -> None:
     class Sudden(Clockwork):
-        def start(self, change: Change) -> TaskHandle:
+        def start(self, changes: Sequence[Change]) -> tuple[TaskHandle, ...]:
             raise KeyboardInterrupt
 
     with pytest.raises(Interrupted) as interrupt:
