@@ -111,6 +111,7 @@ class PlanExecutor:
     restarting: set[str] = field(default_factory=set)  # VMs that are started again although a change of theirs failed
     start_after: Mapping[str, frozenset[str]] = field(default_factory=dict)  # VM → VMs that are started before it
     unstarted: set[str] = field(default_factory=set)  # VMs whose power-on is still to come
+    checked: set[str] = field(default_factory=set)  # of these, the VMs that were found complete
 
     @property
     def running(self) -> tuple[Change, ...]:
@@ -164,11 +165,15 @@ class PlanExecutor:
     def _carry_out(self, part: tuple[Change, ...]) -> None:
         """Carry out the chains of one part, so many at once as the pace allows."""
         self.unstarted = {change.vm for change in part if isinstance(change, PowerOn)}
-        waiting = deque(self._checked(_chains(part)))
+        # VMs that are started first are made first: those that follow have until then to come.
+        waiting = deque(sorted(_chains(part), key=lambda chain: len(self._before(chain))))
         while waiting or self.in_flight:
+            self._check(waiting)
+            self._begin(waiting)
+            self._check(waiting, waited_for=True)  # while others are at work
             self._begin(waiting)
             if self.in_flight:
-                waiting.extendleft(reversed(self._checked(self._settle())))
+                waiting.extendleft(reversed(self._settle()))
 
     def _next(self, waiting: deque[deque[Change]]) -> deque[Change] | None:
         """Take the first chain whose next change may begin: no power-on before those that come before it."""
@@ -178,18 +183,29 @@ class PlanExecutor:
                 return chain
         return None
 
+    def _before(self, chain: deque[Change]) -> frozenset[str]:
+        return self.start_after.get(subject(chain[0]) or "", frozenset())
+
     def _must_wait(self, change: Change) -> bool:
         if not isinstance(change, PowerOn):
             return False
         return any(vm in self.unstarted and vm not in self.broken for vm in self.start_after.get(change.vm, ()))
 
-    def _checked(self, chains: list[deque[Change]]) -> list[deque[Change]]:
-        """Return the chains, with what a VM still needs put before its power-on."""
-        starting = {chain[0].vm: chain for chain in chains if isinstance(chain[0], PowerOn)}
-        ready = [vm for vm in starting if vm not in self.broken]  # one that is restarted has to be as it was
-        for vm, missing in (self.check(ready) if ready else {}).items():
+    def _check(self, waiting: Iterable[deque[Change]], *, waited_for: bool = False) -> None:
+        """Put what VMs still need before their power-on; with `waited_for` of those too that must wait for others.
+
+        One that is started again after a failure has to be as it was, and is not checked.
+        """
+        starting = {
+            chain[0].vm: chain
+            for chain in waiting
+            if isinstance(chain[0], PowerOn) and (waited_for or not self._must_wait(chain[0]))
+        }
+        unchecked = [vm for vm in starting if vm not in self.broken and vm not in self.checked]
+        self.checked.update(unchecked)
+        for vm, missing in (self.check(unchecked) if unchecked else {}).items():
             starting[vm].extendleft(reversed(missing))
-        return chains
+            self.checked.discard(vm)
 
     def _begin(self, waiting: deque[deque[Change]]) -> None:
         """Start the next change of each chain that may go on, as many as the limit leaves."""
@@ -212,6 +228,7 @@ class PlanExecutor:
 
     def _start(self, chosen: Sequence[tuple[Change, deque[Change]]]) -> None:
         self.beginning = tuple(change for change, _ in chosen)
+        self.checked.difference_update(change.vm for change in self.beginning if isinstance(change, PowerOn))
         since = self.clock.now()
         for task, (change, rest) in zip(self.vcenter.start(self.beginning), chosen, strict=True):
             self.in_flight[task.id] = _Running(task, change, rest, since, counted_from=since)
