@@ -107,7 +107,7 @@ def _boot_template(
     """Return the facts with what one boot of a clone shows; its plan is shown and agreed to before."""
     from vsphere_ml.cli import consent
     from vsphere_ml.cli.views.cluster import proposal
-    from vsphere_ml.cli.views.progress.apply_progress import following_both
+    from vsphere_ml.cli.views.progress.both_listeners import following_both
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
     from vsphere_ml.core.rules.template_boot import combine
     from vsphere_ml.flows.cluster.template import boot_template, trial_spec

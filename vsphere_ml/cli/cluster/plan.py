@@ -48,7 +48,7 @@ def plan(
     from vsphere_ml.cli import exits
     from vsphere_ml.cli.views.cluster import explanation
     from vsphere_ml.cli.views.cluster import proposal as view
-    from vsphere_ml.cli.views.progress.apply_progress import following_both
+    from vsphere_ml.cli.views.progress.both_listeners import following_both
     from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
     from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.nodes.selection import select_nodes

@@ -94,7 +94,7 @@ def provision(
     from vsphere_ml.cli.views.cluster import proposal
     from vsphere_ml.cli.views.cluster import report as view
     from vsphere_ml.cli.views.cluster.impact import impact_of_plan
-    from vsphere_ml.cli.views.progress.apply_progress import following_both
+    from vsphere_ml.cli.views.progress.both_listeners import following_both
     from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
     from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.cli.wiring.journal import journal_changes, open_journal

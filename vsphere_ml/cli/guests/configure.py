@@ -67,7 +67,7 @@ def configure(
     """
     from vsphere_ml.cli import consent
     from vsphere_ml.cli.views.guests import guests as view
-    from vsphere_ml.cli.views.progress.apply_progress import following_both
+    from vsphere_ml.cli.views.progress.both_listeners import following_both
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
     from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.flows.guests import configure as flow

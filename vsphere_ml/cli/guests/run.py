@@ -45,7 +45,7 @@ def run(terminal: Terminal, words: Command = None, *, given: _RunOptions) -> Ans
     Example: `vsml run -- 'lspci | grep -c NVIDIA'`, or `vsml run --sudo -- apt-get install -y iperf3`
     """
     from vsphere_ml.cli.views.guests import command as view
-    from vsphere_ml.cli.views.progress.apply_progress import following_both
+    from vsphere_ml.cli.views.progress.both_listeners import following_both
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
     from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.nodes.selection import select_nodes

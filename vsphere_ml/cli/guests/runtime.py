@@ -63,7 +63,7 @@ def build(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _Build
     """
     from vsphere_ml.cli.jobs.options import open_nodes
     from vsphere_ml.cli.views.guests import wheelhouse as view
-    from vsphere_ml.cli.views.progress.apply_progress import following_both
+    from vsphere_ml.cli.views.progress.both_listeners import following_both
     from vsphere_ml.flows.guests.wheelhouse import build_wheelhouse
 
     _check(given)

@@ -81,7 +81,7 @@ def verify(
 def _verify_guests(
     terminal: Terminal, spec: ClusterSpec, options: _VerifyOptions, only: Collection[str]
 ) -> Verification:
-    from vsphere_ml.cli.views.progress.apply_progress import following_both
+    from vsphere_ml.cli.views.progress.both_listeners import following_both
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
     from vsphere_ml.flows.guests.guests import GuestPhase, StepInputs
     from vsphere_ml.flows.guests.verify import verify as ask
@@ -102,7 +102,7 @@ def _verify_guests(
 
 def _verify_pods(terminal: Terminal, spec: ClusterSpec, options: _VerifyOptions, only: Collection[str]) -> Verification:
     from vsphere_ml.cli.bench.run_options import site_values
-    from vsphere_ml.cli.views.progress.apply_progress import following_both
+    from vsphere_ml.cli.views.progress.both_listeners import following_both
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.flows.kubernetes.verify import PodVerification, verify_in_pods
     from vsphere_ml.flows.run_context import RunContext

@@ -105,7 +105,7 @@ def open_pods(file: Path, namespace: str | None, context: str | None, only: list
 
 def open_nodes(terminal: Terminal, file: Path, *, refresh: bool, only: list[str] | None = None) -> OpenNodes:
     """Return the nodes; vCenter is read only for addresses that are not known from an earlier run."""
-    from vsphere_ml.cli.views.progress.apply_progress import following_both
+    from vsphere_ml.cli.views.progress.both_listeners import following_both
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
     from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.nodes.selection import select_nodes

@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from rich.progress_bar import ProgressBar
 
 from vsphere_ml.cli.terminal import show_line
 from vsphere_ml.cli.views.cluster import changes
 from vsphere_ml.cli.views.layout.text import line
-from vsphere_ml.cli.views.progress import guest_progress
-from vsphere_ml.cli.views.progress.live import STYLES, MovingTable, moves, show_progress
+from vsphere_ml.cli.views.progress.live import STYLES, MovingTable, show_progress
 from vsphere_ml.core.order import count
 from vsphere_ml.core.plan.changes import subject
 from vsphere_ml.core.plan.describe import object_name
@@ -33,7 +31,7 @@ from vsphere_ml.core.ports.events import (
 from vsphere_ml.core.units import Bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     from rich.console import Console, RenderableType
@@ -42,10 +40,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.plan.changes import Change
     from vsphere_ml.core.ports.events import Event, Listener, OfChange
-    from vsphere_ml.guest.events import GuestEvent, GuestListener
 
-T = TypeVar("T")
-R = TypeVar("R")
 WHY = {
     "first": "looking at the site",
     "before acting": "looking again before the first change",
@@ -56,48 +51,6 @@ WHY = {
 def show_apply_progress(console: Console, *, verbose: bool = False) -> AbstractContextManager[Listener]:
     """Return a context whose listener shows events on this console."""
     return show_progress(console, partial(ChangeLines, verbose=verbose), ChangeBoard)
-
-
-@dataclass(frozen=True, slots=True)
-class BothListeners:
-    """The listeners for the site and for the guests. At most one table moves."""
-
-    site: Listener
-    guests: GuestListener
-    leave: Callable[[], None] = lambda: None
-
-    def before(self, speak: Callable[[T], R]) -> Callable[[T], R]:
-        """Return what asks or shows a person something once nothing moves any more."""
-
-        def spoken(plan: T) -> R:
-            self.leave()
-            return speak(plan)
-
-        return spoken
-
-
-@contextmanager
-def following_both(console: Console, *, verbose: bool = False) -> Iterator[BothListeners]:
-    """Yield listeners for the site and for the guests that show events on this console."""
-    if not moves(console):
-        yield BothListeners(ChangeLines(console, verbose=verbose), guest_progress.GuestLines(console))
-        return
-    site, guests = ChangeBoard(console), guest_progress.GuestBoard(console)
-
-    def of_site(event: Event, /) -> None:
-        if isinstance(event, Acting):
-            guests.leave()
-        site(event)
-
-    def of_guests(event: GuestEvent, /) -> None:
-        site.stop()
-        guests(event)
-
-    try:
-        yield BothListeners(of_site, of_guests, guests.leave)
-    finally:
-        site.stop()
-        guests.leave(over=True)
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyte
 
-from vsphere_ml.cli.views.progress.apply_progress import following_both
+from vsphere_ml.cli.views.progress.both_listeners import following_both
 from vsphere_ml.cli.views.progress.guest_progress import GuestBoard, GuestLines
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.plan.changes import PowerOn
