@@ -43,19 +43,22 @@ def plan(
 
     Example: `vsml plan cluster.toml --save monday.plan`
     """
-    from rich.console import Group
+    from vsphere_ml.cli.wiring.cluster_file import load, reading_aside
 
-    from vsphere_ml.cli import exits
-    from vsphere_ml.cli.views.cluster import explanation
-    from vsphere_ml.cli.views.cluster import proposal as view
-    from vsphere_ml.cli.views.progress.both_listeners import following_both
-    from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
-    from vsphere_ml.cli.wiring.cluster_file import load
-    from vsphere_ml.core.nodes.selection import select_nodes
-    from vsphere_ml.core.placement import explain as explain_placement
-    from vsphere_ml.flows.cluster.proposal import propose
-    from vsphere_ml.flows.cluster.saved import save as saved_text
-    from vsphere_ml.flows.run_context import RunContext
+    with reading_aside(file):
+        from rich.console import Group
+
+        import vsphere_ml.vsphere.gateway  # noqa: F401 - needed next
+        from vsphere_ml.cli import exits
+        from vsphere_ml.cli.views.cluster import explanation
+        from vsphere_ml.cli.views.cluster import proposal as view
+        from vsphere_ml.cli.views.progress.both_listeners import following_both
+        from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
+        from vsphere_ml.core.nodes.selection import select_nodes
+        from vsphere_ml.core.placement import explain as explain_placement
+        from vsphere_ml.flows.cluster.proposal import propose
+        from vsphere_ml.flows.cluster.saved import save as saved_text
+        from vsphere_ml.flows.run_context import RunContext
 
     spec = select_nodes(load(file), given.only or ())
     clock = site_wiring.SystemClock()

@@ -90,19 +90,22 @@ def provision(
 
     Example: `vsml provision cluster.toml`, or with `--yes` in a script
     """
-    from vsphere_ml.cli import consent
-    from vsphere_ml.cli.views.cluster import proposal
-    from vsphere_ml.cli.views.cluster import report as view
-    from vsphere_ml.cli.views.cluster.impact import impact_of_plan
-    from vsphere_ml.cli.views.progress.both_listeners import following_both
-    from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
-    from vsphere_ml.cli.wiring.cluster_file import load
-    from vsphere_ml.cli.wiring.journal import journal_changes, open_journal
-    from vsphere_ml.core.nodes.selection import select_nodes
-    from vsphere_ml.core.plan.deletions import deleted_vms
-    from vsphere_ml.flows.cluster import saved
-    from vsphere_ml.flows.cluster.provision import provision as bring
-    from vsphere_ml.flows.run_context import RunContext
+    from vsphere_ml.cli.wiring.cluster_file import load, reading_aside
+
+    with reading_aside(file):
+        import vsphere_ml.vsphere.gateway  # noqa: F401 - needed next
+        from vsphere_ml.cli import consent
+        from vsphere_ml.cli.views.cluster import proposal
+        from vsphere_ml.cli.views.cluster import report as view
+        from vsphere_ml.cli.views.cluster.impact import impact_of_plan
+        from vsphere_ml.cli.views.progress.both_listeners import following_both
+        from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
+        from vsphere_ml.cli.wiring.journal import journal_changes, open_journal
+        from vsphere_ml.core.nodes.selection import select_nodes
+        from vsphere_ml.core.plan.deletions import deleted_vms
+        from vsphere_ml.flows.cluster import saved
+        from vsphere_ml.flows.cluster.provision import provision as bring
+        from vsphere_ml.flows.run_context import RunContext
 
     agreed = saved.load(site_wiring.read(given.plan), str(given.plan)) if given.plan else None
     spec = select_nodes(load(file), given.only or (agreed.only if agreed else ()))

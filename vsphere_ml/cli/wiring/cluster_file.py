@@ -6,9 +6,10 @@ import hashlib
 import os
 import pickle
 import sys
-from contextlib import suppress
+import threading
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import vsphere_ml
 from vsphere_ml.cli.wiring.site_wiring import cache
@@ -37,6 +38,40 @@ def load(file: Path) -> ClusterSpec:
     if digest is not None:
         _keep(entry, digest, spec)
     return spec
+
+
+@contextmanager
+def reading_aside(file: Path) -> Iterator[None]:
+    """Let another process read a file that is not cached, and cache it, while this one does something else.
+
+    To check a file takes as long as to import what a provision needs. Nothing is done on a single CPU, and nothing
+    where threads run, which a fork would leave behind; `load` reads the file then, as it does one that is wrong.
+    """
+    child = os.fork() if _may_fork() and not _is_cached(Path(file)) else None
+    if child == 0:
+        _cache_and_end(Path(file))
+    try:
+        yield
+    finally:
+        if child is not None:
+            os.waitpid(child, 0)
+
+
+def _may_fork() -> bool:
+    return sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1 and threading.active_count() == 1
+
+
+def _is_cached(file: Path) -> bool:
+    digest = _digest(file)
+    return digest is None or _read(_cache_file(file), digest) is not None
+
+
+def _cache_and_end(file: Path) -> NoReturn:
+    """Read a file in this process, and end it whatever comes of that; nothing is printed."""
+    try:
+        load(file)
+    finally:
+        os._exit(0)
 
 
 def _digest(file: Path) -> bytes | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import pytest
@@ -90,4 +91,37 @@ def test_only_so_many_are_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_cache_that_cannot_be_is_done_without(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VSML_CACHE_DIR", str(file / "cache"))
+    assert cluster_file.load(file).name == "train"
+
+
+def test_a_file_is_read_by_a_process_aside(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_file, "_may_fork", lambda: True)
+    with cluster_file.reading_aside(file):
+        pass
+    monkeypatch.setattr("vsphere_ml.config.load.load", pytest.fail)
+    monkeypatch.setattr("os.fork", pytest.fail)
+    with cluster_file.reading_aside(file):
+        assert cluster_file.load(file).name == "train"
+
+
+def test_what_is_wrong_with_a_file_is_said_once(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cluster_file, "_may_fork", lambda: True)
+    file.write_text(TEXT.replace("cpus", "cpu"))
+    with cluster_file.reading_aside(file):
+        pass
+    assert capfd.readouterr() == ("", "")
+    with pytest.raises(ConfigError):
+        cluster_file.load(file)
+
+
+def test_no_process_is_made_beside_threads(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.fork", pytest.fail)
+    over = Event()
+    other = Thread(target=over.wait)
+    other.start()
+    with cluster_file.reading_aside(file):
+        over.set()
+    other.join()
     assert cluster_file.load(file).name == "train"
