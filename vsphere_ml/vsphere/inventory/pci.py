@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.model.inventory import PciAddress, PciDevice
@@ -18,6 +19,7 @@ _ADDRESS = re.compile(r"(?:([0-9a-f]{4}):)?([0-9a-f]{1,4}):([0-9a-f]{2})\.([0-7]
 _DECIMAL = re.compile(r"(?<![0-9a-f])(\d{5}):(\d{3}):([0-9a-f]{2}\.[0-7])", re.IGNORECASE)
 
 
+@lru_cache(maxsize=1 << 14)  # hosts of one model have the same ones, and are read several times
 def address(text: str) -> PciAddress:
     """Return a PCI address in one spelling, `0000:3b:00.0`; text that holds none comes back in lower case."""
     if (decimal := _DECIMAL.search(text)) is not None:
