@@ -170,10 +170,10 @@ class PlanExecutor:
         while waiting or self.in_flight:
             self._check(waiting)
             self._begin(waiting)
-            self._check(waiting, waited_for=True)  # while others are at work
+            self._check_those_that_wait(waiting)
             self._begin(waiting)
             if self.in_flight:
-                waiting.extendleft(reversed(self._settle()))
+                waiting.extendleft(reversed(self._settle(self._next_timeout())))
 
     def _next(self, waiting: deque[deque[Change]]) -> deque[Change] | None:
         """Take the first chain whose next change may begin: no power-on before those that come before it."""
@@ -191,20 +191,30 @@ class PlanExecutor:
             return False
         return any(vm in self.unstarted and vm not in self.broken for vm in self.start_after.get(change.vm, ()))
 
-    def _check(self, waiting: Iterable[deque[Change]], *, waited_for: bool = False) -> None:
-        """Put what VMs still need before their power-on; with `waited_for` of those too that must wait for others.
+    def _check(self, waiting: Iterable[deque[Change]]) -> None:
+        """Put what VMs still need before their power-on."""
+        self._check_chains([chain for chain in waiting if not self._must_wait(chain[0])])
+
+    def _check_those_that_wait(self, waiting: deque[deque[Change]]) -> None:
+        """Check VMs that must wait for others while those are at work, once their changes have reached vCenter."""
+        if self._unchecked(waiting) and self.in_flight:
+            waiting.extend(self._settle(0.0))
+        self._check_chains(waiting)
+
+    def _unchecked(self, chains: Iterable[deque[Change]]) -> dict[str, deque[Change]]:
+        """Return the VMs that come to their power-on and were not checked.
 
         One that is started again after a failure has to be as it was, and is not checked.
         """
-        starting = {
-            chain[0].vm: chain
-            for chain in waiting
-            if isinstance(chain[0], PowerOn) and (waited_for or not self._must_wait(chain[0]))
-        }
-        unchecked = [vm for vm in starting if vm not in self.broken and vm not in self.checked]
+        starting = {chain[0].vm: chain for chain in chains if isinstance(chain[0], PowerOn)}
+        return {vm: chain for vm, chain in starting.items() if vm not in self.broken and vm not in self.checked}
+
+    def _check_chains(self, chains: Iterable[deque[Change]]) -> None:
+        if not (unchecked := self._unchecked(chains)):
+            return
         self.checked.update(unchecked)
-        for vm, missing in (self.check(unchecked) if unchecked else {}).items():
-            starting[vm].extendleft(reversed(missing))
+        for vm, missing in self.check(tuple(unchecked)).items():
+            unchecked[vm].extendleft(reversed(missing))
             self.checked.discard(vm)
 
     def _begin(self, waiting: deque[deque[Change]]) -> None:
@@ -236,10 +246,10 @@ class PlanExecutor:
         for change, _ in chosen:
             self.notify(Started(change=change))
 
-    def _settle(self) -> list[deque[Change]]:
+    def _settle(self, timeout_s: float) -> list[deque[Change]]:
         """Wait for news; return the chains that can go on."""
         tasks = [run.task for run in self.in_flight.values()]
-        updates = self.vcenter.wait(tasks, self._next_timeout())
+        updates = self.vcenter.wait(tasks, timeout_s)
         going_on = [chain for update in updates if (chain := self._take(update)) is not None]
         self._give_up_overdue()
         return going_on
