@@ -123,12 +123,13 @@ def placement_table(places: Sequence[NodePlacement]) -> RenderableType:
 
 def parts(plan: Plan, *, every_key: bool = False) -> Iterator[RenderableType]:
     """Yield the plan but for its last line, the summary."""
-    if plan.interrupting:
+    interrupting = plan.interrupting
+    if interrupting:
         yield line(("interrupts what runs", "bold red"))
-        yield from _group_changes(plan.interrupting)
+        yield from _group_changes(interrupting)
     yield from ready.lines(plan.hosts)
     for stage in plan.stages:
-        if left := [each for each in stage.changes if each not in plan.interrupting]:
+        if left := [each for each in stage.changes if each not in interrupting]:
             yield line((stage.title, "bold"))
             yield from _group_changes(left)
             yield from _first_boots(left)
