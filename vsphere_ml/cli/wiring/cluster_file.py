@@ -8,6 +8,7 @@ import pickle
 import sys
 import threading
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -84,12 +85,12 @@ def _digest(file: Path) -> bytes | None:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape") + b"\0" + content).digest()
 
 
-def _program() -> Iterator[str]:
-    """Yield the version of what reads a file, and when each part of it was changed last."""
+@lru_cache(maxsize=1)
+def _program() -> tuple[str, ...]:
+    """Return the version of what reads a file, and when each part of it was changed last."""
     package = Path(vsphere_ml.__file__).parent
-    yield vsphere_ml.__version__
-    for folder in ("config", "core"):
-        yield from (f"{each.name} {each.stat().st_mtime_ns}" for each in sorted((package / folder).rglob("*.py")))
+    files = (each for folder in ("config", "core") for each in sorted((package / folder).rglob("*.py")))
+    return (vsphere_ml.__version__, *(f"{each.name} {each.stat().st_mtime_ns}" for each in files))
 
 
 def _cache_file(file: Path) -> Path:
