@@ -11,7 +11,8 @@ from vsphere_ml.core.catalog import catalogue
 from vsphere_ml.core.catalog.boards import BY_CODE
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.catalog.catalogue import Instance, Profile
+    from vsphere_ml.core.catalog.catalogue import Profile
+    from vsphere_ml.core.catalog.profile_tables import Instance
     from vsphere_ml.core.catalog.profiles import ProfileName
     from vsphere_ml.core.model.inventory import VgpuProfile
 

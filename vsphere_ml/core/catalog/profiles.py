@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.boards import BOARDS, BY_CODE, Board
+from vsphere_ml.core.catalog.profile_tables import names_of
 from vsphere_ml.core.nearest import nearest_name
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def parse(name: str) -> ProfileName:
     """Return the parts of a profile's name; ValueError says what was expected."""
     match = _NAME.fullmatch(name.strip())
     if match is None or (match["suffix"] and not match["slices"]):
-        known = nearest_name(name, known_names())
+        board = BY_CODE.get(name.strip().upper())
+        known = board.full_profile if board else nearest_name(name, known_names())
         meant = f"; did you mean `{known}`?" if known else ""
         raise ValueError(
             f"`{name}` is not a vGPU profile; write board, framebuffer in GB and series, such as A100-40C{meant}"
@@ -79,8 +81,8 @@ def board_of(name: str) -> Board | None:
 
 
 def known_names() -> tuple[str, ...]:
-    """Return the full profile of every board we know, as NVIDIA writes it."""
-    return tuple(board.full_profile for board in BOARDS)
+    """Return the profiles of every board we know, as NVIDIA writes them."""
+    return tuple(name for board in BOARDS for name in names_of(board.code))
 
 
 def find_profile(wanted: ProfileName, profiles: Iterable[VgpuProfile]) -> VgpuProfile | None:
