@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml import shipped
 from vsphere_ml.config.document import toml_value
+from vsphere_ml.core import json_text
+from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.report.file_choices import GpuChoice
 
+_ID, _LARGEST = "urn:vsml:cluster", 1 << 20  # the schema's name, and bytes
 _FILL_IN = "Fill in the <angle brackets>, then type"
 _SIGN_IN = """server = "<vcenter.example.com>"
 username = "<vsml@vsphere.local>"
@@ -42,15 +45,18 @@ class StarterAnswers:
     memory_gib: int
 
 
-def text() -> str:
-    """Return the starter file, with the schema for editors as taplo and Even Better TOML look for it."""
-    schema = f"#:schema {shipped.schema('cluster').as_uri()}\n"
-    return schema + (shipped.templates() / "cluster.toml").read_text(encoding="utf-8")
+def text(*, copy_schema: bool = False) -> str:
+    """Return the starter file, with the schema for editors as taplo and Even Better TOML look for it.
+
+    That is a copy in the file's own folder, or else where this machine's vsml has it.
+    """
+    address = f"./{_schema().name}" if copy_schema else _schema().as_uri()
+    return f"#:schema {address}\n" + (shipped.templates() / "cluster.toml").read_text(encoding="utf-8")
 
 
-def fill_in(answers: StarterAnswers) -> str:
+def fill_in(answers: StarterAnswers, *, copy_schema: bool = False) -> str:
     """Return the starter file for one site, with its comments and nothing left to fill in."""
-    made, values = text(), _values(answers)
+    made, values = text(copy_schema=copy_schema), _values(answers)
     if missing := [blank for blank in values if blank not in made]:
         raise AssertionError(f"the starter file has no {missing}")
     # In one pass: what a site calls its datastore may read like another blank.
@@ -83,9 +89,35 @@ def _values(answers: StarterAnswers) -> dict[str, str]:
     }
 
 
-def write(path: Path) -> None:
-    """Write the starter file; ConfigError as `write_new`."""
-    write_new(path, text())
+def write(path: Path, content: str, *, copy_schema: bool = False) -> None:
+    """Write a new cluster file; with `copy_schema` the schema for editors too; ConfigError as `write_new`.
+
+    A schema that vsml wrote there before is renewed.
+    """
+    refuse_existing(path)
+    if copy_schema:
+        _renew_schema(path.with_name(_schema().name))
+    write_new(path, content)
+
+
+def _renew_schema(path: Path) -> None:
+    if _is_schema(path):
+        path.unlink()
+    elif path.is_symlink() or path.exists():
+        raise _file_exists(path, "move it away, or leave --schema out")
+    write_new(path, _schema().read_text(encoding="utf-8"))
+
+
+def _schema() -> Path:
+    return shipped.schema("cluster")
+
+
+def _is_schema(path: Path) -> bool:
+    try:
+        found = json_text.parse(read_bytes(path, _LARGEST))
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and found.get("$id") == _ID
 
 
 def refuse_existing(path: Path) -> None:
@@ -114,10 +146,10 @@ def write_new(path: Path, content: str) -> None:
         ) from error
 
 
-def _file_exists(path: Path) -> ConfigError:
+def _file_exists(path: Path, hint: str = "") -> ConfigError:
     return ConfigError(
         f"{path} is there already, and is left as it is",
         code="config.exists",
         target=str(path),
-        hint=f"name another file, or type: vsml check {path}",
+        hint=hint or f"name another file, or type: vsml check {path}",
     )

@@ -25,7 +25,7 @@ FILLED = re.sub(r"<([^<>\n]+)>", r"\1", starter.text().replace("<angle brackets>
 
 def test_the_starter_file_says_what_is_to_be_filled_in_and_nothing_else(tmp_path: Path, golden: Golden) -> None:
     file = tmp_path / "cluster.toml"
-    starter.write(file)
+    starter.write(file, starter.text())
     with pytest.raises(ConfigError) as raised:
         load(file)
     assert len(raised.value.problems) >= 5
@@ -57,18 +57,38 @@ def test_the_first_line_names_the_schema_for_editors() -> None:
     assert rest.startswith("#")
 
 
+@pytest.mark.parametrize("before", [None, '{"$id": "urn:vsml:cluster"}'])
+def test_a_copy_schema_the_file_is_named_by_a_path_that_goes_with_both(tmp_path: Path, before: str | None) -> None:
+    schema = tmp_path / "cluster.schema.json"
+    if before is not None:
+        schema.write_text(before)
+    text = starter.text(copy_schema=True)
+    starter.write(tmp_path / "cluster.toml", text, copy_schema=True)
+    assert text.partition("\n")[0] == "#:schema ./cluster.schema.json"
+    assert schema.read_bytes() == shipped.schema("cluster").read_bytes()
+
+
+def test_no_other_file_is_taken_for_the_schema(tmp_path: Path) -> None:
+    schema = tmp_path / "cluster.schema.json"
+    schema.write_text("[]")
+    with pytest.raises(ConfigError) as raised:
+        starter.write(tmp_path / "cluster.toml", starter.text(copy_schema=True), copy_schema=True)
+    assert (raised.value.code, raised.value.target) == ("config.exists", str(schema))
+    assert [each.name for each in tmp_path.iterdir()] == ["cluster.schema.json"]
+
+
 def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "cluster.toml"
     file.write_text("mine")
     with pytest.raises(ConfigError) as raised:
-        starter.write(file)
+        starter.write(file, starter.text())
     assert raised.value.code == "config.exists"
     assert file.read_text() == "mine"
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as raised:
-        starter.write(tmp_path / "none" / "cluster.toml")
+        starter.write(tmp_path / "none" / "cluster.toml", starter.text())
     assert raised.value.code == "config.unwritable"
 
 

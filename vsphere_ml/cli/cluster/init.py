@@ -30,6 +30,9 @@ class InitOptions:
     network: Annotated[str | None, typer.Option(metavar="NAME", help="The network of the management NIC.")] = None
     nic_network: Annotated[str | None, typer.Option(metavar="NAME", help="The network of the fast NICs.")] = None
     nodes: Annotated[int | None, typer.Option(min=1, metavar="N", help="How many nodes.")] = None
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Write the JSON Schema for editors beside the file, and name it there.")
+    ] = False
     yes: Yes = False
 
 
@@ -47,13 +50,13 @@ def init(
     """
     from vsphere_ml.cli.views.layout.text import line
     from vsphere_ml.cli.wiring import site_wiring
-    from vsphere_ml.config.starter import refuse_existing, write
+    from vsphere_ml.config import starter
 
     where = site_wiring.named_vcenter(given.site)
     if where is not None and not given.blank:
-        refuse_existing(file)
+        starter.refuse_existing(file)
         return _from_site(terminal, file, where, given)
-    write(file)
+    starter.write(file, starter.text(copy_schema=given.schema), copy_schema=given.schema)
     terminal.say(f"replace the <angle brackets>, then run: vsml check {file}")
     return Answer(text=line(f"wrote {file}"), data={"file": file})
 
@@ -63,7 +66,7 @@ def _from_site(terminal: Terminal, file: Path, where: SignInTarget, given: InitO
     from vsphere_ml.cli.cluster import file_questions
     from vsphere_ml.cli.views.site import new_file as view
     from vsphere_ml.cli.wiring import site_wiring
-    from vsphere_ml.config.starter import fill_in, write_new
+    from vsphere_ml.config import starter
     from vsphere_ml.flows.site import new_file as flow
 
     asked = file_questions.Questions(terminal, given)
@@ -71,6 +74,7 @@ def _from_site(terminal: Terminal, file: Path, where: SignInTarget, given: InitO
     with site_wiring.vcenter(where.vcenter, terminal) as vcenter:
         inventory = flow.read_choices(vcenter, where.datacenter)
     found = asked.ask_all(inventory, site_wiring.sign_in_keys(where, terminal), str(file))
-    write_new(file, fill_in(found.answers))
+    content = starter.fill_in(found.answers, copy_schema=given.schema)
+    starter.write(file, content, copy_schema=given.schema)
     terminal.say(f"then run: vsml plan {file}")
     return Answer(text=view.text(file, found), data=view.data(file, found))
