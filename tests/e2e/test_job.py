@@ -80,6 +80,12 @@ def states(cluster: Cluster) -> dict[str, str]:
     return {each["run_id"]: each["state"] for each in data(job(cluster, "list", "-o", "json"))["jobs"]}
 
 
+def offered_at_tab(cluster: Cluster) -> list[str]:
+    """Return what a shell is offered after `vsml job stop`."""
+    line = {"_VSML_COMPLETE": "complete_bash", "COMP_WORDS": "vsml job stop ", "COMP_CWORD": "3"}
+    return cluster.shell.vsml(**line).out.split()
+
+
 def marked(cluster: Cluster, run_id: str) -> list[str]:
     """Return the processes of a job on all nodes."""
     seen = launched.everywhere(cluster, f"grep -lzsx VSML_JOB_RUN={run_id} /proc/[0-9]*/environ; :")
@@ -133,6 +139,7 @@ def test_a_rank_that_fails_ends_the_job_with_its_status(cluster: Cluster) -> Non
 
 def test_one_of_two_jobs_is_stopped_and_a_benchmark_leaves_the_other_alone(cluster: Cluster) -> None:
     first, second = (data(job(cluster, "run", "--detach", "-o", "json", "--", "sleep 900"))["run_id"] for _ in "ab")
+    assert offered_at_tab(cluster)[:2] == [second, first]
     assert job(cluster, "stop", "-o", "json").document["errors"][0]["code"] == "job.several"
     assert data(job(cluster, "stop", first, "-o", "json"))["ended"].keys() == set(NODES)
     assert marked(cluster, first) == []
@@ -144,6 +151,7 @@ def test_one_of_two_jobs_is_stopped_and_a_benchmark_leaves_the_other_alone(clust
     assert len(marked(cluster, second)) >= len(NODES)
     assert job(cluster, "stop", "--delete").status == 0
     assert marked(cluster, second) == []
+    assert second not in offered_at_tab(cluster)
 
 
 def test_a_job_goes_on_without_its_terminal_and_says_what_became_of_it(cluster: Cluster) -> None:

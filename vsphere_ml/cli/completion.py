@@ -22,6 +22,17 @@ def paths_in_nodes(ctx: typer.Context) -> list[str]:
     return [f"{name}:" for name in nodes(ctx)]
 
 
+def jobs(ctx: typer.Context) -> list[str]:
+    """Return the jobs of the cluster that this machine has started or listed, the latest first; no node is asked."""
+    from vsphere_ml.bench.model.job import RunIn
+    from vsphere_ml.cli.wiring.known_jobs import GUESTS, PODS, KnownJobs, guests_folder
+    from vsphere_ml.config.outline import cluster_and_lab
+
+    cluster, lab = cluster_and_lab(_file(ctx))
+    kind = PODS if ctx.params.get("within") == RunIn.KUBERNETES else GUESTS
+    return KnownJobs(guests_folder(cluster, lab) / kind).names() if cluster else []
+
+
 def steps(ctx: typer.Context) -> list[str]:
     """Return the kinds of steps in the cluster file's playbooks."""
     from vsphere_ml.config.outline import step_kinds

@@ -24,6 +24,13 @@ def node_names(file: Path) -> list[str]:
     return [name for block in _tables(_values(file), "nodes") for name in _names(block)]
 
 
+def cluster_and_lab(file: Path) -> tuple[str, str | None]:
+    """Return the names of the file's cluster, empty where it has none, and of its lab."""
+    values = _values(file)
+    name, lab = (_text(values.get(table), key) for table, key in (("cluster", "name"), ("vcenter", "lab")))
+    return name or "", lab
+
+
 def step_kinds(file: Path) -> list[str]:
     """Return the kinds of the steps of the file's playbooks, in the order they are run, each once."""
     guest = _values(file).get("guest")
@@ -51,6 +58,11 @@ def _values(file: Path) -> dict[str, Any]:
         return toml.values(read_bytes(file, _LARGEST).decode("utf-8-sig"))
     except (OSError, ValueError):
         return {}
+
+
+def _text(table: object, key: str) -> str | None:
+    found = table.get(key) if isinstance(table, dict) else None
+    return found if isinstance(found, str) else None
 
 
 def _tables(values: dict[str, Any], key: str) -> list[dict[str, Any]]:

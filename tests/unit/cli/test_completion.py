@@ -20,6 +20,7 @@ from vsphere_ml.bench.predict.data_paths import PATHS
 from vsphere_ml.bench.predict.models import MODELS
 from vsphere_ml.bench.predict.roofline import GPUS
 from vsphere_ml.cli import app
+from vsphere_ml.cli.wiring.known_jobs import GUESTS, PODS, KnownJobs, guests_folder
 from vsphere_ml.core.catalog.boards import BOARDS
 from vsphere_ml.core.rules.table import RULES
 from vsphere_ml.lab.guests.fault_kinds import KINDS
@@ -141,6 +142,19 @@ def test_nodes_are_those_of_the_cluster_file(line: str, offered: Callable[..., l
 def test_nodes_are_those_of_the_file_that_is_named(line: str, offered: Callable[..., list[str]]) -> None:
     Path("other.toml").write_text('[[nodes]]\nname = ["first", "second"]\n')
     assert offered(line) == ["first", "second"]
+
+
+@pytest.mark.parametrize("command", ["logs", "stop", "fetch"])
+@pytest.mark.parametrize(("place", "names"), [("", ["train-2", "train-1"]), ("--run-in kubernetes ", ["train-pods"])])
+def test_jobs_are_those_that_this_machine_knows(
+    command: str, place: str, names: list[str], offered: Callable[..., list[str]]
+) -> None:
+    for kind, known in ((GUESTS, ["train-2", "train-1"]), (PODS, ["train-pods"])):
+        KnownJobs(guests_folder("train", None) / kind).add(known)
+        KnownJobs(guests_folder("other", None) / kind).add(["other-1"])
+    assert offered(f"job {command} {place}") == names
+    Path("cluster.toml").write_text("[cluster]\nname = 7\n")
+    assert offered(f"job {command} {place}") == []
 
 
 @pytest.mark.parametrize(("shell", "mark"), [("zsh", '"'), ("fish", "")])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vsphere_ml.cli.jobs.options import PlaceOptions, RunId, open_jobs
+from vsphere_ml.cli.jobs.options import PlaceOptions, RunId, find_jobs, open_jobs
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
@@ -37,7 +37,7 @@ def fetch(
     from vsphere_ml.flows.jobs.find import choose_job
 
     jobs = open_jobs(terminal, file, place, refresh=refresh)
-    record = choose_job(jobs.find(), job).record
+    record = choose_job(find_jobs(jobs), job).record
     folder = into or Path(record.run_id)
     files = jobs.fetch(record, folder)
     return Answer(text=view.list_files(folder, files), data=view.fetch_data(record, folder, files))

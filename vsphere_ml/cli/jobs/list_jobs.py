@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.cli.jobs.options import PlaceOptions, open_jobs
+from vsphere_ml.cli.jobs.options import PlaceOptions, find_jobs, open_jobs
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
@@ -24,7 +24,7 @@ def list_jobs(
     """
     from vsphere_ml.cli.views.jobs import job as view
 
-    found = open_jobs(terminal, file, place, refresh=refresh).find()
+    found = find_jobs(open_jobs(terminal, file, place, refresh=refresh))
     errors = tuple(found.errors.values())
     return Answer(
         text=view.table_of_jobs(found),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vsphere_ml.cli.jobs.options import PlaceOptions, RunId, open_jobs
+from vsphere_ml.cli.jobs.options import PlaceOptions, RunId, find_jobs, open_jobs
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Output, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
@@ -37,7 +37,7 @@ def logs(
     from vsphere_ml.flows.jobs.find import choose_job
 
     jobs = open_jobs(terminal, file, place, refresh=refresh)
-    return follow_job(terminal, jobs, choose_job(jobs.find(), job), to_end=follow)
+    return follow_job(terminal, jobs, choose_job(find_jobs(jobs), job), to_end=follow)
 
 
 def follow_job(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vsphere_ml.bench.model.job import RunIn
+from vsphere_ml.cli import completion
 from vsphere_ml.cli.options import option_group
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.model.user_job import FoundJob, JobRecord
     from vsphere_ml.cli.terminal import Terminal
+    from vsphere_ml.cli.wiring.known_jobs import KnownJobs
     from vsphere_ml.cli.wiring.site_wiring import SystemClock
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.ports.vcenter import GuestPlace
@@ -26,8 +28,32 @@ if TYPE_CHECKING:
     from vsphere_ml.ssh.guests import SshGuests
 
 RunId = Annotated[
-    str, typer.Argument(metavar="[JOB]", help="The job, as `vsml job list` has it, or the end of it; default: latest.")
+    str,
+    typer.Argument(
+        metavar="[JOB]",
+        help="The job, as `vsml job list` has it, or the end of it; default: latest.",
+        autocompletion=completion.jobs,
+    ),
 ]
+
+
+def known_jobs(jobs: OpenNodes | PodJobs) -> KnownJobs:
+    """Return what this machine knows of the names of jobs."""
+    from vsphere_ml.cli.wiring import guest_wiring
+    from vsphere_ml.cli.wiring.known_jobs import GUESTS, PODS, KnownJobs
+
+    return KnownJobs(guest_wiring.folder(jobs.spec) / (GUESTS if isinstance(jobs, OpenNodes) else PODS))
+
+
+def find_jobs(jobs: OpenNodes | PodJobs) -> JobList:
+    """Return the jobs, and note their names; those that are gone are forgotten where everybody could be asked."""
+    found, known = jobs.find(), known_jobs(jobs)
+    names = [job.record.run_id for job in found.jobs]
+    if found.errors:
+        known.add(names)
+    else:
+        known.keep(names)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

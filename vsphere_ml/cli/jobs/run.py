@@ -18,7 +18,7 @@ from vsphere_ml.bench.model.job import RunIn
 from vsphere_ml.bench.model.launcher_names import LauncherName
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.cli.bench.run_options import PodImageOptions, PodOptions, RanksRunIn
-from vsphere_ml.cli.jobs.options import open_nodes, open_pods
+from vsphere_ml.cli.jobs.options import known_jobs, open_nodes, open_pods
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Command, OnlyNodes, Refresh, command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
@@ -108,6 +108,7 @@ def run(
             jobs = open_nodes(terminal, file, refresh=refresh, only=only)
             asked = replace(_request(jobs.spec, given, words), variables=variables, archive=archive)
             record = start_job(jobs.spec, jobs.guests, jobs.places, asked)
+    known_jobs(jobs).add([record.run_id])
     terminal.say(view.describe_start(record))
     if given.detach:
         return Answer(data=record)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vsphere_ml.cli.jobs.options import PlaceOptions, RunId, open_jobs
+from vsphere_ml.cli.jobs.options import PlaceOptions, RunId, find_jobs, known_jobs, open_jobs
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
@@ -34,7 +34,9 @@ def stop(
     from vsphere_ml.flows.jobs.find import choose_job
 
     jobs = open_jobs(terminal, file, place, refresh=refresh)
-    stopped = jobs.stop(choose_job(jobs.find(), job, running=True).record, delete=delete)
+    stopped = jobs.stop(choose_job(find_jobs(jobs), job, running=True).record, delete=delete)
+    if delete and not stopped.error:
+        known_jobs(jobs).drop(stopped.record.run_id)
     errors = (stopped.error,) if stopped.error else ()
     return Answer(
         text=view.describe_stop(stopped),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vsphere_ml.cli.wiring.known_jobs import guests_folder, state_folder
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.spec import FirstBootBy, GuestAccess, LoginKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
+    from pathlib import Path
 
     from vsphere_ml.cli.terminal import Terminal
     from vsphere_ml.cli.wiring.site_wiring import SystemClock
@@ -31,22 +32,13 @@ MESH_KEY, MESH_PUBLIC_KEY = "mesh_key", "mesh_public_key"
 
 
 def home(spec: ClusterSpec) -> Path:
-    """Return where vsml keeps what it knows of clusters; VSML_STATE_DIR overrides it.
-
-    For a lab that is a folder which goes with the lab: the next lab's VMs are others under the same ids.
-    """
-    import platformdirs
-
-    if spec.vcenter.lab is not None:
-        from vsphere_ml.lab import folders
-
-        return folders.state(spec.vcenter.lab) / "clusters"
-    return Path(os.environ.get("VSML_STATE_DIR") or platformdirs.user_state_dir("vsml")).absolute()
+    """Return where vsml keeps what it knows of a vCenter's clusters."""
+    return state_folder(spec.vcenter.lab)
 
 
 def folder(spec: ClusterSpec) -> Path:
     """Return where the pinned host keys, the keys and the logs of a cluster's guests lie."""
-    return home(spec) / "guests" / spec.name
+    return guests_folder(spec.name, spec.vcenter.lab)
 
 
 def guests(spec: ClusterSpec, clock: SystemClock, parallel: int = 32, *, sudo: bool = True) -> SshGuests:
