@@ -45,7 +45,13 @@ def mistake(file: str, line: int | None, message: str, *, key: str = "", hint: s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal(Diagnostic):
-    """Why something must not be begun, and the options of the command that allow it all the same."""
+    """Why something must not be begun, and the options of the command that allow it all the same.
+
+    `details` are what it is about, such as VMs.
+    """
 
     severity: Severity = Severity.ERROR
     flags: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{Diagnostic.__str__(self)}: {', '.join(self.details)}" if self.details else Diagnostic.__str__(self)

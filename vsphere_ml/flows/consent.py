@@ -41,7 +41,8 @@ def not_covered(plan: Plan, consent: Consent) -> Iterator[Refusal]:
         yield Refusal(
             code="plan.interrupts",
             target=stops[0],
-            message=f"the plan stops VMs that run: {', '.join(stops)}",
+            message="the plan stops VMs that run",
+            details=tuple(stops),
             flags=("--allow-downtime",),
         )
     if going and not consent.deletion:
@@ -49,7 +50,8 @@ def not_covered(plan: Plan, consent: Consent) -> Iterator[Refusal]:
         yield Refusal(
             code="plan.deletes",
             target=names[0],
-            message=f"the plan deletes VMs whose nodes are not in the file any more: {', '.join(names)}",
+            message="the plan deletes VMs whose nodes are not in the file any more",
+            details=tuple(names),
             flags=("--allow-delete",),
         )
 
@@ -67,7 +69,7 @@ def refuse(reasons: Sequence[Refusal], *, confirmed: bool = True) -> None:
     if not confirmed:
         flags["--yes"] = None
     raise NotPossible(
-        f"{first.target}: {first.message}",
+        str(first),
         code=first.code,
         target=first.target,
         hint=f"add {' '.join(flags)} when that is wanted" if consent else first.hint,

@@ -78,7 +78,8 @@ def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Ref
         yield Refusal(
             code="host.not-empty",
             target=state.name,
-            message=f"VMs run there, and the file has such hosts left alone: {', '.join(vm.name for vm in running)}",
+            message="VMs run there, and the file has such hosts left alone",
+            details=tuple(vm.name for vm in running),
             hint="migrate them or shut them down, or set `evacuate` in [host_config]",
         )
         return
@@ -89,7 +90,8 @@ def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Ref
         yield Refusal(
             code="plan.interrupts",
             target=state.name,
-            message=f"VMs that run would be stopped: {', '.join(vm.name for vm in running)}",
+            message="VMs that run would be stopped",
+            details=tuple(vm.name for vm in running),
             hint="add --allow-downtime when that is wanted",
             flags=("--allow-downtime", *_hard_stop(case, running)),
         )
@@ -123,18 +125,19 @@ def _foreign_finding(case: HostPlanInput, foreign: list[VmOnHost], running: tupl
     """Return that others' VMs would be stopped; where DRS was to migrate them, why it does not."""
     flags = () if case.ready else ("--allow-foreign", *_hard_stop(case, running))
     if case.evacuate is Evacuation.DRS:
-        reasons = (f"{name_with_owner(vm)} ({evacuation.why_not_moved(case.state.drs, vm)})" for vm in foreign)
         return Refusal(
             code="host.not-evacuated",
             target=case.state.name,
-            message=f"VMs run there that DRS does not migrate: {', '.join(reasons)}",
+            message="VMs run there that DRS does not migrate",
+            details=tuple(f"{name_with_owner(vm)} ({evacuation.why_not_moved(case.state.drs, vm)})" for vm in foreign),
             hint=evacuation.HINT,
             flags=flags,
         )
     return Refusal(
         code="ats.foreign-vms",
         target=case.state.name,
-        message=f"VMs run there that are not this cluster's: {', '.join(map(name_with_owner, foreign))}",
+        message="VMs run there that are not this cluster's",
+        details=tuple(map(name_with_owner, foreign)),
         hint="move them away" if case.ready else _FOREIGN_HINT,
         flags=flags,
     )

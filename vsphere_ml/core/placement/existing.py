@@ -76,7 +76,7 @@ def _list_candidates(
     """
     for lenient in (False, True):
         same = list_candidates(capacity, _keep_pairing(requirements, hold), api_version, lenient=lenient)
-        why = f"exists on {capacity.host.name} and keeps its {hold.pairing}"
+        why = f"exists, and keeps its {hold.pairing}"
         yield HostCandidates(
             tuple(replace(each, why=why) if each.pairing is hold.pairing else each for each in same.options)
         )
@@ -171,7 +171,7 @@ def _as_it_runs(
         nic_by=hold.nic_by if nics else None,
         group=hold.group,
         locality=farthest_apart(capacity.host, gpus, nics) if nics else Locality.UNKNOWN,
-        why=f"exists on {capacity.host.name} and keeps its devices",
+        why="exists, and keeps its devices",
     )
     return _bind_candidate(capacity, requirements, option, hold)
 

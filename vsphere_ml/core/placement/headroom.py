@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.nodes.requirements import requirements_of
 from vsphere_ml.core.order import natural_key
+from vsphere_ml.core.placement.candidates.filters import holder_reasons
 from vsphere_ml.core.placement.existing_nodes import find_existing_nodes
 from vsphere_ml.core.placement.resolve import resolve
 from vsphere_ml.core.placement.search.backtracking import SearchResult
@@ -30,6 +31,7 @@ class Obstacle:
 
     hosts: tuple[str, ...]
     reasons: tuple[str, ...]
+    held: Mapping[str, tuple[str, ...]]  # by host: devices that no node of the file could have, and why
     hint: str
 
 
@@ -72,7 +74,6 @@ def _headroom(spec: ClusterSpec, inventory: Inventory, like: Sequence[NodeSpec])
         more += 1
         result, table = _place(spec, inventory, like[0], more + 1)
     _, table = _place(spec, inventory, like[0], more)
-    extra = _extra(like[0], more)
     placed = Counter(table.taken[_extra(like[0], number).name][0].host.name for number in range(more))
     return Headroom(
         like=tuple(node.name for node in like),
@@ -80,7 +81,7 @@ def _headroom(spec: ClusterSpec, inventory: Inventory, like: Sequence[NodeSpec])
         apart=_count_apart(spec, inventory, like[0]),
         exact=result is SearchResult.NONE,
         hosts=dict(sorted(placed.items(), key=lambda item: natural_key(item[0]))),
-        obstacles=() if result is SearchResult.PLACED else tuple(_obstacles(table, extra)),
+        obstacles=() if result is SearchResult.PLACED else tuple(_obstacles(spec, inventory, like[0], table)),
     )
 
 
@@ -90,11 +91,14 @@ def _extra(node: NodeSpec, number: int) -> NodeSpec:
 
 
 def _table(spec: ClusterSpec, inventory: Inventory, node: NodeSpec, number: int) -> PlacementState:
-    extended = replace(spec, nodes=(*spec.nodes, *(_extra(node, each) for each in range(number))))
-    site = resolve(extended, inventory)
-    table = PlacementState(extended, site, inventory, find_existing_nodes(extended, inventory, site.folder))
+    table = _empty_table(replace(spec, nodes=(*spec.nodes, *(_extra(node, each) for each in range(number)))), inventory)
     table.place_existing()
     return table
+
+
+def _empty_table(spec: ClusterSpec, inventory: Inventory) -> PlacementState:
+    site = resolve(spec, inventory)
+    return PlacementState(spec, site, inventory, find_existing_nodes(spec, inventory, site.folder))
 
 
 def _place(spec: ClusterSpec, inventory: Inventory, node: NodeSpec, number: int) -> tuple[SearchResult, PlacementState]:
@@ -130,20 +134,43 @@ def _fit_in_turn(spec: ClusterSpec, inventory: Inventory, node: NodeSpec) -> int
 
 def _count_apart(spec: ClusterSpec, inventory: Inventory, node: NodeSpec) -> int:
     _, table = _place(spec, inventory, node, 0)
-    table.ask(every=False)
-    extra = _extra(node, 0)
-    table.requirements[extra.name] = requirements_of(extra, table.resolved, existing=False)
+    extra = _ask_for_one_more(table, node)
     free = (host for host in table.capacities_for(extra) if not host.nodes and not host.left_out)
     return sum(bool(table.candidates(extra, host).options) for host in free)
 
 
-def _obstacles(table: PlacementState, extra: NodeSpec) -> Iterator[Obstacle]:
+def _obstacles(spec: ClusterSpec, inventory: Inventory, node: NodeSpec, table: PlacementState) -> Iterator[Obstacle]:
     """Yield why each host cannot take one more, hosts with the same reasons together."""
-    table.ask(every=False)
-    table.requirements[extra.name] = requirements_of(extra, table.resolved, existing=False)
+    extra = _ask_for_one_more(table, node)
     hosts: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for capacity in table.capacities_for(extra):
         if found := table.candidates(extra, capacity).reasons:
-            hosts.setdefault((tuple(map(str, found)), found[0].kind.value), []).append(capacity.host.name)
+            short = (str(replace(each, holders=())) for each in found if each.words)
+            reasons = tuple(dict.fromkeys(short)) or tuple(map(str, found))
+            hosts.setdefault((reasons, found[0].kind.value), []).append(capacity.host.name)
+    held = dict(_list_held_devices(spec, inventory, node)) if hosts else {}
     for (reasons, hint), names in hosts.items():
-        yield Obstacle(hosts=tuple(names), reasons=reasons, hint=hint)
+        there = {name: held[name] for name in names if held[name]}
+        yield Obstacle(hosts=tuple(names), reasons=reasons, held=there, hint=hint)
+
+
+def _list_held_devices(
+    spec: ClusterSpec, inventory: Inventory, node: NodeSpec
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the devices of each host that could not be had if the cluster were not there, and why."""
+    table = _empty_table(spec, inventory)
+    extra = _ask_for_one_more(table, node)
+    for capacity in table.capacities_for(extra):
+        reasons = (
+            *table.candidates(extra, capacity).reasons,
+            *holder_reasons(capacity, table.requirements[extra.name]),
+        )
+        yield capacity.host.name, tuple(dict.fromkeys(holder for each in reasons for holder in each.holders))
+
+
+def _ask_for_one_more(table: PlacementState, node: NodeSpec) -> NodeSpec:
+    """Return one node more, whose candidates on each host the table knows from now on."""
+    extra = _extra(node, MOST)
+    table.ask(every=False)
+    table.requirements[extra.name] = requirements_of(extra, table.resolved, existing=False)
+    return extra

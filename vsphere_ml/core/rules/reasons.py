@@ -46,50 +46,41 @@ class RejectReason(StrEnum):
     DATASTORE = "set location.datastore to one that every host mounts"
     HOST = "`govc host.info` shows its state; reconnect it, or take it out of maintenance mode or HA's failover hosts"
     FOREIGN_VMS = "move those VMs away, or set location.hosts to hosts where none of them run"
-    PIN = "set the node's host to another, or `vsml destroy --only` it and provision again"
-
-
-# What a change of the file corrects also where a node exists already; anything else there needs another host.
-_IN_THE_FILE = frozenset(
-    {
-        RejectReason.MODEL,
-        RejectReason.GROUP,
-        RejectReason.PROFILE,
-        RejectReason.LABEL,
-        RejectReason.MEMORY,
-        RejectReason.NUMA,
-        RejectReason.AFFINITY,
-        RejectReason.VERSION,
-        RejectReason.VCENTER,
-        RejectReason.NETWORK,
-        RejectReason.DATASTORE,
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a host cannot take a node; `rule` is the legality table's, when it is one of its rows."""
+    """Why a host cannot take a node; `rule` is the legality table's, when it is one of its rows.
+
+    `holders` say of each device that is short who has it, or why it cannot be had.
+    """
 
     kind: RejectReason
     words: str
     rule: str = ""
+    holders: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.words} (rule {self.rule})" if self.rule else self.words
+        return f"{self.text} (rule {self.rule})" if self.rule else self.text
+
+    @property
+    def text(self) -> str:
+        """The reason with its holders, without the rule."""
+        return ": ".join(filter(None, (self.words, ", ".join(self.holders))))
 
 
 def no_host_error(node: str, reasons: Mapping[str, Sequence[Reason]], *, existing_on: str | None = None) -> NotPossible:
     """Return the refusal of a node, with every host's reasons."""
     kinds = [each[0].kind for each in reasons.values() if each]
     most = max(kinds, key=kinds.count, default=None)
-    if existing_on is not None and most not in _IN_THE_FILE:
-        most = RejectReason.PIN
+    hint = most.value if most else ""
+    if existing_on is not None and most is RejectReason.HOST:
+        hint += f"; what gives {node} another host is a new VM: `vsml destroy --only {node}`, then `vsml provision`"
     stuck = f"{existing_on}, its current host, cannot take {node}"
     return NotPossible(
         f"no host can take {node}" if existing_on is None else stuck,
         code="placement.infeasible",
         target=node,
-        hint=most.value if most else "",
+        hint=hint,
         details=tuple(f"{host}: {'; '.join(map(str, each))}" for host, each in reasons.items()),
     )

@@ -95,7 +95,7 @@ def seen_status() -> Status:
 
 def journal(number: int) -> dict[str, object]:
     return {
-        "time": f"2026-11-27T12:00:{number:02}.5Z",
+        "time": f"2026-11-27T12:00:0{number % 2}.5Z",
         "user": "svc-vsml",
         "machine": "admin-01",
         "command": "provision",
@@ -121,7 +121,7 @@ SCREENS: dict[str, Callable[[], RenderableType]] = {
     "inventory": lambda: inventory.text(TAKEN),
     "inventory --tree": lambda: tree.text(TAKEN),
     "list": lambda: clusters.text(standing(), list_clusters(standing())),
-    "log": lambda: log.text("train", Path("journal.jsonl"), [journal(1), journal(2)], 2, 0),
+    "log": lambda: log.text("train", Path("journal.jsonl"), [journal(1), *map(journal, (2, 4, 6, 8))], 5, 0),
     "plan": lambda: plan.text(diff(SPEC, solve(SPEC, FREE), FREE)),
     "plan --explain": lambda: explanation.text(explain(find_solution(SPEC, FREE))),
     "profiles": lambda: profiles_view.text(profiles(FakeVCenter(TAKEN), None)),

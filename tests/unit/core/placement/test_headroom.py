@@ -62,3 +62,11 @@ def test_a_file_whose_own_nodes_do_not_fit_is_refused() -> None:
     with pytest.raises(NotPossible) as refusal:
         headroom(cluster(nodes(40)), quad_8u3())
     assert refusal.value.code == "placement.infeasible"
+
+
+def test_hosts_are_in_the_way_together_and_only_what_others_hold_is_said_of_each() -> None:
+    (found,) = headroom(cluster(4), provisioned(cluster(4), quad_8u3(taken=True)))
+    (obstacle,) = found.obstacles
+    assert obstacle.hosts == tuple(f"esx-{number:02}.lab.test" for number in range(1, 5))
+    assert list(obstacle.held) == ["esx-02.lab.test"]
+    assert len(obstacle.held["esx-02.lab.test"]) == 1

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from rich.console import Group
 
 from vsphere_ml.cli.views.layout.text import line, table
-from vsphere_ml.core.order import count
+from vsphere_ml.core.order import count, fold_names
 from vsphere_ml.core.plan.describe import noun
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class LogData(TypedDict):
 
 
 def text(cluster: str, path: Path, entries: Sequence[Mapping[str, Any]], every: int, broken: int) -> Group:
-    """Return a line for each change, and how many there are in all."""
+    """Return a line for each change, or for several that are alike, and how many there are in all."""
     return Group(*_parts(cluster, path, entries, every, broken))
 
 
@@ -48,7 +49,7 @@ def _parts(
     cluster: str, path: Path, entries: Sequence[Mapping[str, Any]], every: int, broken: int
 ) -> Iterator[RenderableType]:
     if entries:
-        yield table(TITLES, (_row(each) for each in entries), OPTIONAL)
+        yield table(TITLES, _rows(entries), OPTIONAL)
     for each in entries:
         if each["error"] is not None:
             yield line(("   ! ", "red"), f"{each['object']}: {each['error']['message']}")
@@ -57,11 +58,17 @@ def _parts(
         yield line((f"{count(broken, 'line')} of the journal cannot be read", "yellow"))
 
 
-def _row(entry: Mapping[str, Any]) -> tuple[str | Text, ...]:
-    time = entry["time"].partition(".")[0].replace("T", " ")
-    who = f"{entry['user']}@{entry['machine']}"
-    outcome = line((entry["outcome"], STYLES.get(entry["outcome"], "")))
-    return time, who, entry["command"], entry["object"], _change(entry), outcome
+def _rows(entries: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str | Text, ...]]:
+    """Yield a row for changes one after another that differ in their objects alone."""
+    for (time, who, command, change, outcome), alike in groupby(entries, _describe):
+        objects = ", ".join(fold_names(each["object"] for each in alike))
+        yield time, who, command, objects, change, line((outcome, STYLES.get(outcome, "")))
+
+
+def _describe(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return when a change began, by UTC, whose it is, and what became of it."""
+    time = f"{entry['time'].partition('.')[0]}Z"
+    return time, f"{entry['user']}@{entry['machine']}", entry["command"], _change(entry), entry["outcome"]
 
 
 def _change(entry: Mapping[str, Any]) -> str:

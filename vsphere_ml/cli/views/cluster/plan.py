@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 from rich.console import Group
 
 from vsphere_ml.cli.views.cluster import changes, hardware
+from vsphere_ml.cli.views.layout.folded import fold_rows
 from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.cli.views.site import ready
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
@@ -144,8 +145,8 @@ def parts(plan: Plan, *, every_key: bool = False) -> Iterator[RenderableType]:
 
 def _diagnostics(plan: Plan) -> Iterator[RenderableType]:
     touched = {subject(each) for each in plan.changes}
-    whys = dict.fromkeys(each.why for each in plan.placements if each.node.name in touched and each.why)
-    if notes := [*whys, *plan.notes, *_unknowns(plan)]:
+    whys = fold_rows((each.node.name, each.why) for each in plan.placements if each.node.name in touched and each.why)
+    if notes := [*(f"{changes.list_names(nodes)}: {why}" for nodes, why in whys), *plan.notes, *_unknowns(plan)]:
         yield line(("notes", "bold"))
         yield from (line("   ", each) for each in notes)
     others = [each for each in plan.diagnostics if each.severity is Severity.INFO]
@@ -206,20 +207,16 @@ def _action(signs: set[str]) -> str:
 
 def _group_changes(stage: Iterable[Change]) -> Iterator[Text]:
     """Yield one line for all changes that differ in their VM only."""
-    alike: dict[tuple[str, str], list[str]] = {}
-    for each in stage:
-        alike.setdefault((changes.sign(each), changes.explain(each)), []).append(object_name(each))
-    for (mark, what), subjects in alike.items():
+    rows = ((object_name(each), (changes.sign(each), changes.explain(each))) for each in stage)
+    for subjects, (mark, what) in fold_rows(rows):
         yield line((f"   {mark} ", STYLES[mark]), f"{changes.list_names(subjects)}: {what}")
 
 
 def _first_boots(stage: list[Change]) -> Iterator[Text]:
     """Yield new guests' first-boot data, one line for all that have the same."""
-    alike: dict[str, list[str]] = {}
-    for each in stage:
-        if isinstance(each, CloneVm) and each.first_boot is not None:
-            alike.setdefault(changes.first_boot(each.first_boot), []).append(each.vm)
-    for text, vms in alike.items():
+    clones = (each for each in stage if isinstance(each, CloneVm))
+    booted = ((each.vm, changes.first_boot(each.first_boot)) for each in clones if each.first_boot is not None)
+    for vms, text in fold_rows(booted):
         yield line((f"   {ADDED} ", STYLES[ADDED]), f"{changes.list_names(vms)}: {text}")
 
 

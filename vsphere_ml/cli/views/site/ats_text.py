@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from rich.console import Group
 
 from vsphere_ml.cli.views.cluster.changes import list_names
+from vsphere_ml.cli.views.layout.folded import fold_hosts, fold_rows
 from vsphere_ml.cli.views.layout.text import line, table
-from vsphere_ml.core.hosts.host_changes import NoteRunning, WriteRecord, describe_host_change
+from vsphere_ml.cli.views.site.host_lines import describe_steps, merge_refusals
+from vsphere_ml.core.hosts.host_changes import describe_host_change
 from vsphere_ml.core.model.host_settings import AccessMethod, SettingState
 from vsphere_ml.core.order import count
 
@@ -58,41 +60,43 @@ def _report(done: AtsReport, *, read_only: bool, lab: bool, every_step: bool) ->
 
 def _plan(todo: AtsPlan, *, every_step: bool) -> Iterator[RenderableType]:
     yield from _facts([each.facts for each in todo.hosts])
-    for host in todo.hosts:
-        yield from (line((f"{host.name}: ", "yellow"), warning) for warning in host.warnings)
-        yield from _steps(host, every_step=every_step)
+    for names, warning in fold_hosts((host.name, each) for host in todo.hosts for each in host.warnings):
+        yield line((f"{names}: ", "yellow"), warning)
+    if every_step:
+        yield from (each for host in todo.hosts for each in _every_step(host))
+    else:
+        yield from (line((f"{names}: ", "bold"), steps) for names, steps in describe_steps(todo.hosts))
+    yield from _list_others(todo.hosts)
+    for names, (message, hint) in fold_hosts(
+        (host.name, (each.message, each.hint)) for host in todo.hosts for each in host.diagnostics
+    ):
+        yield line((f"{names}: ", "yellow"), message)
+        yield line(("  hint: ", "dim"), hint)
+    for names, message, hint in merge_refusals(todo.hosts):
+        yield line((f"{names}: refused: ", "bold red"), message)
+        yield line(("  hint: ", "dim"), hint)
+
+
+def _every_step(host: HostPlan) -> Iterator[Text]:
+    if host.steps:
+        yield line((host.name, "bold"))
+        yield from (line(f"  {number:2}  {describe_host_change(step)}") for number, step in enumerate(host.steps, 1))
+
+
+def _list_others(hosts: Iterable[HostPlan]) -> Iterator[Text]:
+    """Yield which VMs go elsewhere, and which of others are stopped."""
+    for host in hosts:
         if host.migrated:
             yield line((f"{host.name}: DRS migrates to other hosts: ", "yellow"), ", ".join(host.migrated))
         if host.foreign:
             yield line((f"{host.name}: not this cluster's, and stopped too: ", "bold red"), ", ".join(host.foreign))
-        for found in host.diagnostics:
-            yield line((f"{host.name}: ", "yellow"), found.message)
-            yield line(("  hint: ", "dim"), found.hint)
-        for reason in host.refusals:
-            yield line((f"{host.name}: refused: ", "bold red"), reason.message)
-            yield line(("  hint: ", "dim"), reason.hint)
-
-
-def _steps(host: HostPlan, *, every_step: bool) -> Iterator[Text]:
-    if every_step and host.steps:
-        yield line((host.name, "bold"))
-        yield from (line(f"  {number:2}  {describe_host_change(step)}") for number, step in enumerate(host.steps, 1))
-        return
-    texts = [describe_host_change(step) for step in host.steps if not isinstance(step, WriteRecord | NoteRunning)]
-    if texts:
-        yield line((f"{host.name}: ", "bold"), "; ".join(texts))
 
 
 def _facts(hosts: Sequence[HostFacts]) -> Iterator[RenderableType]:
     """Yield each setting once for all hosts where it is the same, its three facts apart; then what to type."""
-    alike: dict[_Cells, list[str]] = {}
-    for host in hosts:
-        for cells in _rows(host):
-            alike.setdefault(cells, []).append(host.name)
-    if alike:
-        ordered = sorted(alike.items(), key=lambda item: item[0][0] != "atsSupport")
-        rows = [_color_cells(cells, _hosts(names, hosts)) for cells, names in ordered]
-        yield table(TITLES, rows, OPTIONAL)
+    alike = fold_rows((host.name, cells) for host in hosts for cells in _rows(host))
+    if ordered := sorted(alike, key=lambda item: item[1][0] != "atsSupport"):
+        yield table(TITLES, (_color_cells(cells, _hosts(names, hosts)) for names, cells in ordered), OPTIONAL)
     yield from _by_hand(hosts)
 
 
@@ -139,19 +143,25 @@ def _pending_cell(fact: HostSetting) -> str:
     return "yes" if fact.is_pending else "no"
 
 
-def _by_hand(hosts: Iterable[HostFacts]) -> Iterator[Text]:
+def _by_hand(hosts: Sequence[HostFacts]) -> Iterator[Text]:
     """Yield what only a person can do, with the commands to type."""
-    for host in hosts:
+    for names, facts in fold_hosts((host.name, tuple(_left_to_people(host))) for host in hosts):
         commands: dict[str, None] = {}  # each once, in order
-        for fact in host.unmet:
-            if fact.state in {SettingState.UNKNOWN, SettingState.UNPROVEN} or (
-                fact.read_only and fact.state is SettingState.NOT_CONFIGURED
-            ):
-                place = f" of {fact.on}" if fact.on else ""
-                yield line((f"{host.name}: {fact.name}{place}: ", "yellow"), fact.why or fact.state.value)
-                commands |= dict.fromkeys(f"{fact.guest or host.name}# {command}" for command in fact.manual_steps)
+        for name, why, guest, steps in facts:
+            yield line((f"{names}: {name}: ", "yellow"), why)
+            commands |= dict.fromkeys(f"{guest or names}# {command}" for command in steps)
         yield from (line(f"  {command}") for command in commands)
-        yield from (line((f"{vm.vm}: ", "yellow"), vm.words) for vm in host.vms if not vm.ok)
+    yield from (line((f"{vm.vm}: ", "yellow"), vm.words) for host in hosts for vm in host.vms if not vm.ok)
+
+
+def _left_to_people(host: HostFacts) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
+    """Yield what vsml cannot set: its name, why, the guest through which it can be set, and what to type."""
+    for fact in host.unmet:
+        if fact.state in {SettingState.UNKNOWN, SettingState.UNPROVEN} or (
+            fact.read_only and fact.state is SettingState.NOT_CONFIGURED
+        ):
+            place = f" of {fact.on}" if fact.on else ""
+            yield f"{fact.name}{place}", fact.why or fact.state.value, fact.guest, tuple(fact.manual_steps)
 
 
 def _reboot_line(outcome: HostOutcome) -> Text:

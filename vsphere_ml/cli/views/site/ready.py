@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from vsphere_ml.cli.views.cluster.changes import list_names
+from vsphere_ml.cli.views.layout.folded import fold_hosts
 from vsphere_ml.cli.views.layout.text import line
+from vsphere_ml.core.order import fold_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -60,24 +62,36 @@ def lines(hosts: Sequence[HostPlan]) -> Iterator[Text]:
     """Yield each host's settings, its steps, and what speaks against them."""
     if not hosts:
         return
+    from vsphere_ml.cli.views.site.host_lines import describe_steps, merge_refusals
+
     yield line((TITLE, "bold"))
+    for names, setting in fold_hosts((host.name, _setting(fact)) for host in hosts for fact in host.facts.unmet):
+        yield line(("   ~ ", "yellow"), f"{names}: {setting}")
+    yield from (line("     ", f"{names}: {steps}") for names, steps in describe_steps(hosts))
+    if idle := [host.name for host in hosts if not host.steps]:
+        yield line("     ", f"{', '.join(fold_names(idle))}: nothing is done")
+    yield from _list_others(hosts)
+    for names, warning in fold_hosts((host.name, each) for host in hosts for each in host.warnings):
+        yield line(("   ? ", "magenta"), f"{names}: {warning}")
+    for names, (message, hint) in fold_hosts(
+        (host.name, (each.message, each.hint)) for host in hosts for each in host.diagnostics
+    ):
+        yield line(("   ? ", "magenta"), f"{names}: {message}")
+        yield line("     ", ("hint: ", "bold cyan"), hint)
+    for names, message, hint in merge_refusals(hosts):
+        yield line(("   ! ", "bold red"), f"{names}: refused: {message}")
+        yield line("     ", ("hint: ", "bold cyan"), hint)
+
+
+def _list_others(hosts: Sequence[HostPlan]) -> Iterator[Text]:
+    """Yield which VMs are stopped meanwhile, and which go elsewhere."""
     for host in hosts:
-        for fact in host.facts.unmet:
-            yield line(("   ~ ", "yellow"), f"{host.name}: {_setting(fact)}")
-        yield line("     ", f"{host.name}: {_how(host)}")
         if host.stopped or host.foreign:
             yield line(
                 ("   ! ", "bold red"), f"{host.name}: stopped meanwhile: {list_names((*host.stopped, *host.foreign))}"
             )
         if host.migrated:
             yield line(("   ~ ", "yellow"), f"{host.name}: DRS migrates to other hosts: {list_names(host.migrated)}")
-        yield from (line(("   ? ", "magenta"), f"{host.name}: {warning}") for warning in host.warnings)
-        for found in host.diagnostics:
-            yield line(("   ? ", "magenta"), f"{host.name}: {found.message}")
-            yield line("     ", ("hint: ", "bold cyan"), found.hint)
-        for reason in host.refusals:
-            yield line(("   ! ", "bold red"), f"{host.name}: refused: {reason.message}")
-            yield line("     ", ("hint: ", "bold cyan"), reason.hint)
 
 
 def outcome_lines(outcomes: Iterable[HostOutcome]) -> Iterator[Text]:
@@ -131,13 +145,6 @@ def _observed_value(fact: HostSetting) -> str:
 
 def _name(fact: HostSetting) -> str:
     return f"{fact.name} of {fact.on}" if fact.on else fact.name
-
-
-def _how(host: HostPlan) -> str:
-    from vsphere_ml.core.hosts.host_changes import NoteRunning, WriteRecord
-
-    texts = [_describe(step) for step in host.steps if not isinstance(step, WriteRecord | NoteRunning)]
-    return "; ".join(texts) or "nothing is done"
 
 
 def _describe(step: HostChange) -> str:

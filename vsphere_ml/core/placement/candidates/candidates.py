@@ -122,13 +122,13 @@ def _pair_kinds(
     if requirements.nic.spec.only_group:
         yield group
     elif capacity.grouped:
-        alone = f"its nodes have device groups, and those share no host with other placements; {group.words}"
+        alone = f"its nodes have device groups, and those share no host with other placements; {group.text}"
         yield Reason(RejectReason.NIC, alone, group.rule)
     elif not requirements.nic.spec.function:
         for gpus in sets(capacity, requirements, None):
-            yield NodeCandidate(pairing=Pairing.GPU_ONLY, gpus=gpus, locality=Locality.UNKNOWN, why=group.words)
+            yield NodeCandidate(pairing=Pairing.GPU_ONLY, gpus=gpus, locality=Locality.UNKNOWN, why=group.text)
     else:
-        yield from _pairs(capacity, requirements, group.words, sets)
+        yield from _pairs(capacity, requirements, group.text, sets)
 
 
 def _why_not(group: DeviceGroup, grouped: Sequence[NodeCandidate | Reason], *, left: bool) -> Reason:
@@ -337,14 +337,13 @@ def function_of(capacity: HostCapacity, requirements: NodeRequirements, nic: Nic
 
 def _used_up(capacity: HostCapacity, ports: Sequence[NicPort], words: str) -> Reason:
     rule = "" if any(nic.sriov_enabled or nic.passthrough for nic in ports) else "host-functions"
-    return Reason(RejectReason.NIC, f"{words}: {', '.join(_state(capacity, nic) for nic in ports)}", rule)
+    return Reason(RejectReason.NIC, words, rule, tuple(_state(capacity, nic) for nic in ports))
 
 
 def _refuse_passthrough(capacity: HostCapacity, ports: Sequence[NicPort], words: str) -> Reason:
     rule = "" if any(nic.passthrough for nic in ports) else "host-passthrough"
-    return Reason(
-        RejectReason.NIC, f"{words} as a whole: {', '.join(_passthrough_state(capacity, nic) for nic in ports)}", rule
-    )
+    states = tuple(_passthrough_state(capacity, nic) for nic in ports)
+    return Reason(RejectReason.NIC, f"{words} as a whole", rule, states)
 
 
 def _passthrough_state(capacity: HostCapacity, nic: NicPort) -> str:

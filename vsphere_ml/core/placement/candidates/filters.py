@@ -90,4 +90,4 @@ def holder_reasons(capacity: HostCapacity, requirements: NodeRequirements) -> It
         vgpus.holder_texts(capacity, gpu) if isinstance(gpu, ProfileName) else passthrough.holder_texts(capacity, gpu)
     )
     if taken:
-        yield Reason(RejectReason.GPU, ", ".join(taken))
+        yield Reason(RejectReason.GPU, "", holders=tuple(taken))

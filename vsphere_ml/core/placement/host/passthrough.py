@@ -24,11 +24,10 @@ def shortage_reasons(capacity: HostCapacity, wanted: PassthroughGpu, count: int)
             RejectReason.LABEL, f"no {wanted} has the hardware label `{wanted.label}`: there is {', '.join(labels)}"
         )
     elif len(left) < count:
-        taken = holder_texts(capacity, wanted)
-        holders = f": {', '.join(taken)}" if taken else ""
+        words = f"{len(left)} of {len(there)} {wanted} free for DirectPath, {count} needed"
         reason = RejectReason.GPU if all(gpu.active for gpu in there) else RejectReason.PASSTHROUGH
         rule = "host-passthrough" if reason is RejectReason.PASSTHROUGH else ""
-        yield Reason(reason, f"{len(left)} of {len(there)} {wanted} free for DirectPath, {count} needed{holders}", rule)
+        yield Reason(reason, words, rule, tuple(holder_texts(capacity, wanted)))
 
 
 def holder_texts(capacity: HostCapacity, wanted: PassthroughGpu) -> list[str]:

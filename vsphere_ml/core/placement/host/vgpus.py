@@ -64,10 +64,9 @@ def shortage_reasons(capacity: HostCapacity, profile: ProfileName, count: int) -
     gpus = suitable_gpus(capacity.host, profile)
     counts = [spare_vgpus(capacity, gpu, profile) for gpu in gpus]
     if sum(counts) < count:
-        taken = holder_texts(capacity, profile)
-        holders = f": {', '.join(taken)}" if taken else ""
+        holders = tuple(holder_texts(capacity, profile))
         reason = RejectReason.GPU if all(gpu.graphics_type == SHARED_DIRECT for gpu in gpus) else RejectReason.GRAPHICS
-        yield Reason(reason, f"{_free(profile, counts)}, {count} needed{holders}", _rule(gpus, profile))
+        yield Reason(reason, f"{_free(profile, counts)}, {count} needed", _rule(gpus, profile), holders)
 
 
 def holder_texts(capacity: HostCapacity, profile: ProfileName) -> list[str]:

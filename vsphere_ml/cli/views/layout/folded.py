@@ -1,0 +1,27 @@
+"""Rows that are alike but for a name, as one row with all names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from vsphere_ml.core.order import fold_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+T = TypeVar("T")  # hashable
+
+
+def fold_rows(rows: Iterable[tuple[str, T]]) -> Iterator[tuple[list[str], T]]:
+    """Yield each row once, in order, with the names of all that it is true of."""
+    alike: dict[T, list[str]] = {}
+    for name, row in rows:
+        alike.setdefault(row, []).append(name)
+    for row, names in alike.items():
+        yield names, row
+
+
+def fold_hosts(rows: Iterable[tuple[str, T]]) -> Iterator[tuple[str, T]]:
+    """Yield each row once, with the hosts in a few words: `esx-[01-04].example.com`."""
+    for hosts, row in fold_rows(rows):
+        yield ", ".join(fold_names(hosts)), row
