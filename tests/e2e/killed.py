@@ -15,23 +15,29 @@ from vsphere_ml.cli import app
 from vsphere_ml.cli.wiring.journal import Journal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 
 def kill_at(moment: str, kind: str) -> None:
-    """Let this process be killed at that moment: the journal hears of every change right before and after it."""
+    """Let this process be killed at that moment: the journal hears of changes right before and after them."""
     told: Callable[..., Any] = getattr(Journal, moment)
 
-    def tell(journal: Journal, *about: Any) -> Any:
-        meant = any(type(each).__name__ == kind for each in about)
+    def tell(journal: Journal, about: Iterable[Any]) -> Any:
+        changes = tuple(about)
+        meant = [at for at, each in enumerate(changes) if kind in _kinds(each)]
         if meant and moment == "begin":
             _kill()
-        answer = told(journal, *about)
+        answer = told(journal, changes[: meant[0] + 1] if meant else changes)
         if meant:
             _kill()
         return answer
 
     setattr(Journal, moment, tell)
+
+
+def _kinds(each: object) -> set[str]:
+    """Return the kind of a change; of one that ended, which comes with its number and error, it is one of several."""
+    return {type(part).__name__ for part in (each if isinstance(each, tuple) else (each,))}
 
 
 def _kill() -> None:
