@@ -110,10 +110,10 @@ def variables(python: str, mpi: str = MPI) -> list[str]:
 
 
 def horovodrun(site: Site, python: str) -> tuple[str, ...]:
-    """Return the bare launcher of Horovod over Gloo, a rank on each node."""
+    """Return the bare launcher of Horovod over Gloo, a rank on each node. Alone on one it takes no interface."""
     nodes = ",".join(f"{each.host}:1" for each in site.targets.values())
     start = (python, "-m", "horovod.runner.launch", "--gloo", "-np", str(len(site.targets)), "-H", nodes)
-    return (*start, "--network-interface", "eth0")
+    return (*start, "--network-interface", "eth0") if len(site.targets) > 1 else start
 
 
 def in_turn(pairs: int, bare: Callable[[int], T], ours: Callable[[int], T]) -> list[tuple[T, T]]:
