@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e import launched, trained
+from tests.e2e.alike import assert_average
 from tests.e2e.launched import bench, settings
 
 if TYPE_CHECKING:
@@ -178,3 +179,8 @@ def test_horovodrun_goes_by_open_mpi_when_asked(cluster: Cluster) -> None:
     )
     assert [each["node"] for each in run["placement"]] == ["node-1", "node-2"]
     assert (run["configuration"]["launcher"], run["configuration"]["backend"]) == ("horovodrun", "mpi")
+
+
+@pytest.mark.long
+def test_gradients_are_averaged_and_not_added_up(cluster: Cluster) -> None:
+    assert_average(cluster, "tensorflow_horovod", "horovodrun")

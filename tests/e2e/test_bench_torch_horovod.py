@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e import trained
+from tests.e2e.alike import assert_average
 from tests.e2e.launched import find_stale_processes
 
 if TYPE_CHECKING:
@@ -45,3 +46,7 @@ def test_two_nodes_train_and_the_record_proves_it(cluster: Cluster, launcher: st
     assert [len(rank) for rank in run["steps"]["step_s"]] == [15, 15]
     assert [len(rank) for rank in run["steps"]["local"]["compute_s"]] == [3, 3]
     assert find_stale_processes(cluster) == []
+
+
+def test_gradients_are_averaged_and_not_added_up(cluster: Cluster) -> None:
+    assert_average(cluster, "pytorch_horovod", "horovodrun")

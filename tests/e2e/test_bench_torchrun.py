@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e import trained
+from tests.e2e.alike import assert_average
 from tests.e2e.launched import find_stale_processes
 
 if TYPE_CHECKING:
@@ -116,3 +117,7 @@ def test_a_rank_that_fails_ends_the_launch_with_its_status(cluster: Cluster) -> 
     ended = bench(cluster, "--script", "fails.py", "--results", "fails", "-o", "json")
     assert (ended.status, ended.document["errors"][0]["code"]) == (6, "bench.launch-failed")
     assert find_stale_processes(cluster) == []
+
+
+def test_gradients_are_averaged_and_not_added_up(cluster: Cluster) -> None:
+    assert_average(cluster, "pytorch_ddp", "torchrun")

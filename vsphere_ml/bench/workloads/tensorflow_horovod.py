@@ -41,7 +41,7 @@ class _HorovodTraining:
     def __init__(self, tf: Any, hvd: Any, given: argparse.Namespace) -> None:
         self.tf, self.hvd, self.given = tf, hvd, given
         self.device = pin(tf, hvd)  # 2: a GPU for each process
-        tf.random.set_seed(given.seed)
+        tf.keras.utils.set_random_seed(given.seed)  # Keras 3 makes weights by a seed of its own
         tf.keras.mixed_precision.set_global_policy("float32" if given.math == "fp32" else given.math)
         self.model = build(tf, given)
         self.optimizer = tf.keras.optimizers.SGD(BASE_RATE * hvd.size(), momentum=0.9)  # 3: scale the learning rate

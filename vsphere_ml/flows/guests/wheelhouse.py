@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.codec import encode
 from vsphere_ml.core.errors import ConfigError, GuestError, VsmlError
-from vsphere_ml.core.nodes.container import command_in_container
 from vsphere_ml.core.order import count
 from vsphere_ml.flows.bench.launch import in_each
 from vsphere_ml.guest.events import Applied, Applying, Entering, GuestEnded
@@ -64,10 +63,7 @@ def _check_new(into: Path) -> None:
 
 
 def _ask_tools(shell: Shell, asked: WheelhouseRequest) -> BuildTools:
-    probes = probe.probes(asked.python, asked.mpirun)
-    if asked.in_container:
-        probes = {name: command_in_container(command) for name, command in probes.items()}
-    return probe.read(shell.name, shell.ask(probes))
+    return probe.read(shell.name, shell.ask(probe.probes(asked.python, asked.mpirun, in_container=asked.in_container)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

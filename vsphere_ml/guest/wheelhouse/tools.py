@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.nodes.container import NAME
+from vsphere_ml.core.nodes.container import NAME, SHARES, command_in_container
 from vsphere_ml.core.tools.horovod import Carrier
 
 if TYPE_CHECKING:
@@ -66,14 +66,15 @@ class BuildTools:
     glibc: str = ""
     compiler: str = ""  # version of g++
     missing: tuple[str, ...] = ()  # Debian packages
+    has_container: bool = True  # that runs and shares its folder, where one is asked for
     cuda: Library | None = None
     nccl: Library | None = None
     mpi: Library | None = None
 
 
-def probes(python: str, mpirun: str) -> Mapping[str, str]:
-    """Return what to ask where Horovod is to be built."""
-    return {
+def probes(python: str, mpirun: str, *, in_container: bool) -> Mapping[str, str]:
+    """Return what to ask the guest, of itself or of its training container."""
+    asked = {
         "python": f"{shlex.quote(python)} -c {shlex.quote(_PYTHON)}",
         "g++": "g++ -dumpfullversion",
         "make": "command -v make",
@@ -82,6 +83,9 @@ def probes(python: str, mpirun: str) -> Mapping[str, str]:
         "nccl": _NCCL,
         "mpi": _MPI.format(mpirun=shlex.quote(mpirun or "mpirun")),
     }
+    if not in_container:
+        return asked
+    return {name: command_in_container(command) for name, command in asked.items()} | {"container": SHARES}
 
 
 def read(node: str, seen: Mapping[str, CommandAnswer]) -> BuildTools:
@@ -98,6 +102,7 @@ def read(node: str, seen: Mapping[str, CommandAnswer]) -> BuildTools:
         glibc=glibc,
         compiler=seen["g++"].text,
         missing=tuple(missing),
+        has_container="container" not in seen or seen["container"].ok,
         cuda=_library(seen["cuda"], ".".join(_CUDA_RELEASE.findall(seen["cuda"].out)[:1])),
         nccl=_library(seen["nccl"], ".".join(_NCCL_VERSION.findall(seen["nccl"].out))),
         mpi=_library(seen["mpi"], _mpi_version(seen["mpi"].out)),
@@ -116,8 +121,15 @@ def _mpi_version(text: str) -> str:
 
 
 def check_tools(tools: BuildTools, carriers: Collection[Carrier], *, in_container: bool) -> None:
-    """Raise NotPossible `runtime.no-compiler`, `runtime.no-cuda` or `runtime.no-mpi` where it is missing."""
+    """Raise NotPossible where something is missing.
+
+    Of `runtime.no-container`, `runtime.no-compiler`, `runtime.no-cuda` and `runtime.no-mpi` the first that holds.
+    """
     where = _Where(tools.node, in_container)
+    if not tools.has_container:
+        message = f"container {NAME} does not run, or does not share its folder"
+        hint = 'vsml configure, with the playbook "container"'
+        raise NotPossible(f"{tools.node}: {message}", code="runtime.no-container", target=tools.node, hint=hint)
     if tools.missing:
         message = f"Horovod's build needs {', '.join(tools.missing)}"
         raise where.refusal(message, tools.missing, code="runtime.no-compiler")

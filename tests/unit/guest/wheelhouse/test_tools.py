@@ -33,7 +33,7 @@ def test_what_a_guest_says_is_read() -> None:
 
 
 def test_every_probe_is_answered_in_the_tests() -> None:
-    assert set(probes("python3", "")) == set(ANSWERS)
+    assert set(probes("python3", "", in_container=False)) == set(ANSWERS)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,16 @@ def test_a_guest_that_cannot_build_it_is_refused(
 def test_what_is_not_asked_for_need_not_be_there(carriers: tuple[Carrier, ...]) -> None:
     absent = {name: SILENT for name, each in (("cuda", Carrier.NCCL), ("mpi", Carrier.MPI)) if each not in carriers}
     check_tools(tools(**absent), carriers, in_container=True)
+
+
+def test_a_container_that_is_not_there_is_said_before_what_it_misses() -> None:
+    asked = probes("python3", "", in_container=True)
+    assert {name for name, command in asked.items() if command.startswith("docker exec vsml-worker ")} == set(ANSWERS)
+    silent = read("node-1", dict.fromkeys(asked, SILENT))
+    with pytest.raises(NotPossible) as refused:
+        check_tools(silent, ALL, in_container=True)
+    assert (refused.value.code, refused.value.target) == ("runtime.no-container", "node-1")
+    check_tools(tools(container=answer("")), ALL, in_container=True)
 
 
 @pytest.mark.parametrize("odd", ["", "\n", "²", "Version", "a b c d e f", "{}" * 9])
