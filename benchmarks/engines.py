@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 RATE = "50mbit"
-PAIRS, STEPS, WARM_UP = 6, 20, 3
+PAIRS, STEPS, WARM_UP = 5, 10, 3
 LEAST_SHARE, LEAST_THROUGHPUT = 0.85, 0.98
 BATCH, SIDE = "8", "32"
 IMAGE = "pytorch-horovod"  # has PyTorch and a Horovod of its own; what the others train with, all guests see

@@ -53,7 +53,7 @@ def assert_average(cluster: Cluster, module: str, launcher: str) -> None:
     """Train with this module on two nodes and on one, and hold the losses of both against each other."""
     cluster.shell.write("alike.py", ALIKE)
     one, two = (_losses(cluster, module, launcher, nodes) for nodes in (1, 2))
-    assert one[0][-1] < 0.8 * one[0][0]
+    assert one[0][-1] < 0.95 * one[0][0]
     assert math.isfinite(one[0][-1])
     for rank in two:
         assert rank == pytest.approx(one[0], rel=1e-3)

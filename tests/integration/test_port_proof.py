@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.integration.guests import needed
 from vsphere_ml.bench.porting.rewrite.port_script import port
 from vsphere_ml.cli import app
 from vsphere_ml.lab import runtime
+from vsphere_ml.lab.guests import image
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,6 +84,49 @@ def test_on_one_rank_every_loss_is_the_same(python: Path, folder: Path, capsys: 
     assert proof["steps"] == 8
     assert proof["last_loss"] != proof["first_loss"]
     assert proof["largest_difference"] <= TOLERANCE
+
+
+def wrapper(folder: Path, python: Path, **variables: str) -> Path:
+    """Return a Python that finds more than this one does."""
+    script = folder / "python"
+    exported = "".join(f"export {name}={value}\n" for name, value in variables.items())
+    script.write_text(f'#!/bin/sh\n{exported}exec {python} "$@"\n')
+    script.chmod(0o755)
+    return script
+
+
+def assert_proven(capsys: pytest.CaptureFixture[str], python: Path, name: str) -> None:
+    status, answers = proven(capsys, "--python", python, "-o", "json", EXAMPLES / f"{name}.py")
+    assert status == 0, answers
+    proof = answers["data"]["proof"]  # type: ignore[index]
+    assert proof["steps"] >= 30
+    assert proof["largest_difference"] <= TOLERANCE
+
+
+@pytest.mark.long  # fetches tf-keras
+@pytest.mark.parametrize("name", ["keras_fit", "keras_callbacks"])
+def test_what_trains_by_fit_is_proven_with_keras_2(
+    name: str, python: Path, folder: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path_factory.mktemp("keras")
+    into = ("--quiet", "--no-deps", "--target", own / "extra")
+    ran([python, "-m", "pip", "install", *into, f"tf-keras=={runtime.TENSORFLOW.partition('==')[2]}"], folder)
+    assert_proven(capsys, wrapper(own, python, PYTHONPATH=str(own / "extra")), name)
+
+
+@pytest.mark.long  # Debian's PyTorch and a Horovod built with it, in the root of an image of lab guests
+@needed
+@pytest.mark.parametrize("name", ["torch_loop", "torch_scaler"])
+@pytest.mark.usefixtures("folder")
+def test_loops_of_pytorch_are_proven(
+    name: str, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    usr = image.make_image(image.PYTORCH_HOROVOD) / image.ROOT / "usr"
+    libraries = next((usr / "lib").glob("*-linux-gnu"))
+    paths = (libraries, libraries / "blas", libraries / "lapack", libraries / "openmpi" / "lib", usr / "lib")
+    found = {"LD_LIBRARY_PATH": ":".join(map(str, paths)), "OPAL_PREFIX": str(usr), "PYTHONDONTWRITEBYTECODE": "1"}
+    python = wrapper(tmp_path_factory.mktemp("torch"), usr / "bin" / "python3", **found)
+    assert_proven(capsys, python, name)
 
 
 @pytest.mark.parametrize(

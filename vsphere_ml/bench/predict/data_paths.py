@@ -53,6 +53,16 @@ def _pcie(generation: int, transfers: float) -> DataPath:
     )
 
 
+def _upi(transfers: float) -> DataPath:
+    """A link has 20 lanes, 16 of them for data. Sockets have two to four, which memory's own traffic crosses too."""
+    return DataPath(
+        name="upi",
+        about="UPI, one link between sockets",
+        bytes_per_s=transfers * 1e9 * 2,
+        source=f"Intel Xeon Scalable of 2019: {transfers} GT/s of 2 bytes",
+    )
+
+
 def _ethernet(gigabits: int) -> DataPath:
     return DataPath(
         name=f"{gigabits}gbe",
@@ -74,17 +84,17 @@ _ROWS = (
     _pcie(5, 32),
     _pcie(4, 16),
     _pcie(3, 8),
+    _upi(10.4),
     *map(_ethernet, (400, 200, 100, 25, 10)),
 )
 PATHS = {each.name: each for each in _ROWS}
 
 
 def find_paths(name: str) -> tuple[DataPath, ...]:
-    """Return the path of this name, or every one; ConfigError `bench.no-path` with the names there are."""
-    if name == ALL:
-        return _ROWS
-    if name in PATHS:
-        return (PATHS[name],)
+    """Return the path of this name, those of a kind such as `hbm2e`, or all; ConfigError `bench.no-path` for none."""
+    found = tuple(each for each in _ROWS if name in {ALL, each.name} or each.name.startswith(f"{name}-"))
+    if found:
+        return found
     meant = nearest_name(name, PATHS)
     raise ConfigError(
         f"there is no path {name!r}{f'; is {meant!r} meant?' if meant else ''}",

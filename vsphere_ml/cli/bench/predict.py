@@ -158,7 +158,7 @@ class _ComparisonOptions:
         typer.Option(
             "--path",
             metavar="NAME",
-            help="Time over one path: nvlink3, pcie4, 100gbe; or all.",
+            help="Time over one path: nvlink3, pcie4, hbm2e, upi, 100gbe; or all.",
             autocompletion=completion.data_paths,
         ),
     ] = ""

@@ -19,6 +19,7 @@ GB = 10**9
         ("pcie3", 15.75),
         ("pcie4", 31.51),
         ("pcie5", 63.02),  # 126 GB/s in both directions
+        ("upi", 20.8),  # a link; VMware's article has about 40 GB/s, of both directions
         ("hbm2-v100", 900),
         ("hbm2-a100-40", 1555),
         ("25gbe", 3.125),
@@ -38,6 +39,10 @@ def test_bert_large_crosses_25_gigabit_in_435_milliseconds() -> None:
 
 def test_all_paths_are_listed_once_the_fastest_of_each_kind_first() -> None:
     assert [each.name for each in find_paths(ALL)] == [*PATHS]
+
+
+def test_a_kind_of_memory_is_all_that_have_it() -> None:
+    assert [each.name for each in find_paths("hbm2e")] == ["hbm2e-a100-80-sxm", "hbm2e-a100-80-pcie"]
 
 
 def test_an_unknown_path_is_refused_with_the_nearest_name() -> None:
