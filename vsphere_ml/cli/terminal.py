@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TextIO, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.console import Console, RenderableType
     from rich.text import Text
@@ -28,13 +28,18 @@ D_co = TypeVar("D_co", covariant=True)
 class Answer(Generic[D_co]):
     """A command's result: as text, as data for JSON, and the exit status. `errors` are those that did not stop it.
 
-    The type of the data is what docs/reference/answers.schema.json is made from.
+    The type of the data is what docs/reference/answers.schema.json is made from. Data that take long are a function,
+    which is called for JSON alone.
     """
 
     text: RenderableType = ""
-    data: D_co
+    data: D_co | Callable[[], D_co]
     status: int = 0
     errors: tuple[VsmlError, ...] = ()
+
+    def fields(self) -> D_co:
+        """Return the data."""
+        return cast("D_co", self.data() if callable(self.data) else self.data)
 
 
 class _Tolerant(io.TextIOBase):

@@ -79,7 +79,7 @@ def logged(tmp_path: Path) -> log.LogData:
 
 
 ANSWERS: dict[str, tuple[str, Callable[[Path], object]]] = {
-    "bench run": ("bench run", lambda _: bench_view.answer(BENCH).data),
+    "bench run": ("bench run", lambda _: bench_view.answer(BENCH).fields()),
     "capacity": ("capacity", lambda _: capacity.data(SPEC, headroom(SPEC, FREE))),
     "configure": (
         "configure",

@@ -25,5 +25,5 @@ def test_a_missing_password_does_not_hide_where_the_rest_comes_from(
     body: Any = doctor
     answer = body.__wrapped__(shown().terminal, site=SiteOptions(server="x.test", username="me@test"))
     assert (answer.status, [each.code for each in answer.errors]) == (2, ["secret.missing"])
-    states = {each.target: each.severity for each in answer.data["checks"]}
+    states = {each.target: each.severity for each in answer.fields()["checks"]}
     assert states == {"server": "ok", "username": "ok", "password": "error", "ca_file": "ok"}

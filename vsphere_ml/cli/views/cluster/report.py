@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, assert_never
 
 from rich.console import Group
@@ -88,8 +89,8 @@ def answer(
         shown = proposal.both(report.plan, guests, report.skipped_guests, every_key=every_key)
         return Answer(text=shown, data=proposal.fields(report.plan, guests, report.skipped_guests), status=differs)
     if report.error is not None:
-        return Answer(text=text(report), data=data(report), status=report.error.status, errors=report.errors)
-    return Answer(text=text(report), data=data(report), status=differs)
+        return Answer(text=text(report), data=partial(data, report), status=report.error.status, errors=report.errors)
+    return Answer(text=text(report), data=partial(data, report), status=differs)
 
 
 def text(report: Report) -> Group:

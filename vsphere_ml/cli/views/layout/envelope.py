@@ -49,7 +49,7 @@ def success(command: str, answer: Answer[object], messages: Sequence[str]) -> st
             "schema": SCHEMA,
             "command": command,
             "status": status,
-            "data": answer.data,
+            "data": answer.fields(),
             "messages": [*messages],
             "errors": [as_data(error) for error in answer.errors],
         }
