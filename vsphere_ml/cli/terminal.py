@@ -39,7 +39,7 @@ class Answer(Generic[D_co]):
 
     def fields(self) -> D_co:
         """Return the data."""
-        return cast("D_co", self.data() if callable(self.data) else self.data)
+        return self.data() if callable(self.data) else self.data
 
 
 class _Tolerant(io.TextIOBase):

@@ -17,7 +17,6 @@ from vsphere_ml.vsphere.changes.lock import Lock
 from vsphere_ml.vsphere.changes.site import Site
 from vsphere_ml.vsphere.changes.task_runner import TaskRunner
 from vsphere_ml.vsphere.faults import translate
-from vsphere_ml.vsphere.inventory.cpu_times import cpu_times
 from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
 from vsphere_ml.vsphere.inventory.directpath import counts, direct_path_profiles
 from vsphere_ml.vsphere.inventory.read_inventory import LastingFacts, read, read_site
@@ -77,6 +76,8 @@ class Gateway:
         return direct_path_profiles(self._session)
 
     def cpu_times(self, vms: Collection[str], seconds: float) -> Mapping[str, CpuTimes]:
+        from vsphere_ml.vsphere.inventory.cpu_times import cpu_times  # noqa: PLC0415 - and `statistics`: few runs ask
+
         objects = {name: self._executor.site.vms[name] for name in vms if name in self._executor.site.vms}
         return self._reading(lambda: cpu_times(self._session, objects, seconds), "reading performance counters")
 

@@ -23,7 +23,6 @@ from vsphere_ml.vsphere.inventory import custom_attributes, hosts, nics, running
 from vsphere_ml.vsphere.inventory.assignable import Assignable
 from vsphere_ml.vsphere.inventory.collect import PAGE, Row, collect_below, collect_objects, reference
 from vsphere_ml.vsphere.storage.libraries import read_libraries
-from vsphere_ml.vsphere.storage.ovf import read_package
 from vsphere_ml.vsphere.storage.policies import disk_keys, read_policies, with_storage
 
 if TYPE_CHECKING:
@@ -62,6 +61,8 @@ def read_site(
     if scope.library:
         read.libraries = read_libraries(session, scope.library, scope.item)
     if scope.ovf and scope.ovf not in lasting.packages:
+        from vsphere_ml.vsphere.storage.ovf import read_package  # noqa: PLC0415 - and `tarfile`: few files name one
+
         lasting.packages[scope.ovf] = read_package(Path(scope.ovf))
     read.package = lasting.packages[scope.ovf] if scope.ovf else None
     read.everything(datacenter)

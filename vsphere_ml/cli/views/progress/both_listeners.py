@@ -1,12 +1,13 @@
-"""What happens on the site and in guests during one run. The site's half is imported with its first event."""
+"""What happens on the site and in guests during one run. Each half is imported with its first event."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from vsphere_ml.cli.views.progress.guest_progress import GuestBoard, GuestLines
 from vsphere_ml.cli.views.progress.live import moves
 
 if TYPE_CHECKING:
@@ -15,11 +16,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from vsphere_ml.cli.views.progress.apply_progress import ChangeBoard, ChangeLines
+    from vsphere_ml.cli.views.progress.guest_progress import GuestBoard, GuestLines
     from vsphere_ml.core.ports.events import Event, Listener
     from vsphere_ml.guest.events import GuestEvent, GuestListener
 
 T = TypeVar("T")
 R = TypeVar("R")
+L = TypeVar("L", bound="Callable[[Any], None]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,51 +47,74 @@ class BothListeners:
 def following_both(console: Console, *, verbose: bool = False) -> Iterator[BothListeners]:
     """Yield listeners for the site and for the guests that show events on this console."""
     if not moves(console):
-        yield BothListeners(_SiteLines(console, verbose), GuestLines(console))
+        site_lines, guest_lines = _Late(partial(_site_lines, console, verbose)), _Late(partial(_guest_lines, console))
+        yield BothListeners(site_lines, guest_lines)
         return
-    guests = GuestBoard(console)
-    site = _SiteBoard(console, guests)
+    site, guests = _Late(partial(_site_board, console)), _Late(partial(_guest_board, console))
 
-    def of_guests(event: GuestEvent, /) -> None:
-        site.stop()
-        guests(event)
-
-    try:
-        yield BothListeners(site, of_guests, guests.leave)
-    finally:
-        site.stop()
-        guests.leave(over=True)
-
-
-@dataclass(slots=True)
-class _SiteLines:
-    console: Console
-    verbose: bool
-    _lines: ChangeLines | None = None
-
-    def __call__(self, event: Event, /) -> None:
-        if self._lines is None:
-            from vsphere_ml.cli.views.progress.apply_progress import ChangeLines
-
-            self._lines = ChangeLines(self.console, verbose=self.verbose)
-        self._lines(event)
-
-
-@dataclass(slots=True)
-class _SiteBoard:
-    console: Console
-    guests: GuestBoard
-    _board: ChangeBoard | None = None
-
-    def __call__(self, event: Event, /) -> None:
-        from vsphere_ml.cli.views.progress.apply_progress import ChangeBoard
+    def of_site(event: Event, /) -> None:
         from vsphere_ml.core.ports.events import Acting
 
         if isinstance(event, Acting):
-            self.guests.leave()
-        self._board = self._board or ChangeBoard(self.console)
-        self._board(event)
+            leave()
+        site(event)
 
-    def stop(self) -> None:
-        if self._board is not None:
-            self._board.stop()
+    def of_guests(event: GuestEvent, /) -> None:
+        stop()
+        guests(event)
+
+    def stop() -> None:
+        if site.made is not None:
+            site.made.stop()
+
+    def leave(*, over: bool = False) -> None:
+        if guests.made is not None:
+            guests.made.leave(over=over)
+
+    try:
+        yield BothListeners(of_site, of_guests, leave)
+    finally:
+        guests.is_over = True
+        stop()
+        leave(over=True)
+
+
+@dataclass(slots=True)
+class _Late(Generic[L]):
+    """A listener that is imported and made for its first event; events of guests come from many threads."""
+
+    make: Callable[[], L]
+    made: L | None = None
+    is_over: bool = False
+    _alone: Lock = field(default_factory=Lock)
+
+    def __call__(self, event: Any, /) -> None:
+        with self._alone:
+            if self.made is None and not self.is_over:
+                self.made = self.make()
+        if self.made is not None:
+            self.made(event)
+
+
+def _site_lines(console: Console, verbose: bool) -> ChangeLines:  # noqa: FBT001 - of a partial
+    from vsphere_ml.cli.views.progress.apply_progress import ChangeLines
+
+    return ChangeLines(console, verbose=verbose)
+
+
+def _site_board(console: Console) -> ChangeBoard:
+    from vsphere_ml.cli.views.progress.apply_progress import ChangeBoard
+
+    return ChangeBoard(console)
+
+
+def _guest_lines(console: Console) -> GuestLines:
+    from vsphere_ml.cli.views.progress.guest_progress import GuestLines
+
+    return GuestLines(console)
+
+
+def _guest_board(console: Console) -> GuestBoard:
+    from vsphere_ml.cli.views.progress.guest_progress import GuestBoard
+
+    return GuestBoard(console)
