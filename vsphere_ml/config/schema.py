@@ -371,6 +371,20 @@ class ClusterFile(FileTable):
 
 def make_json_schema() -> dict[str, Any]:
     """Return the JSON Schema of a cluster file, for editors; what keys mean together only `vsml check` says."""
-    made = ClusterFile.model_json_schema()
+    made = _without_null(ClusterFile.model_json_schema())
     draft = "https://json-schema.org/draft/2020-12/schema"
     return {"$schema": draft, "$id": "urn:vsml:cluster", **made, "title": "vsml's cluster file"}
+
+
+def _without_null(value: Any) -> Any:
+    """Return a schema without null, which no TOML has: where it was one of two, an editor says what is wrong inside."""
+    if isinstance(value, list):
+        return [_without_null(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {key: _without_null(each) for key, each in value.items() if not (key == "default" and each is None)}
+    left = [each for each in kept.get("anyOf", ()) if each != {"type": "null"}]
+    if len(left) == 1:
+        del kept["anyOf"]
+        return left[0] | kept
+    return kept | ({"anyOf": left} if left else {})

@@ -34,6 +34,7 @@ def test_every_example_keeps_to_it(file: Path) -> None:
         ("cluster", "spread", "wide"),
         ("cluster", "name", 7),
         ("defaults", "memory", 64),
+        ("defaults", "memroy", "64GiB"),
         ("source", "clone", "half"),
         ("guest", "first_boot", "magic"),
     ],
@@ -41,3 +42,4 @@ def test_every_example_keeps_to_it(file: Path) -> None:
 def test_an_editor_is_told_of_a_wrong_key_a_wrong_choice_and_a_wrong_kind(table: str, key: str, value: object) -> None:
     (found,) = SCHEMA.iter_errors({**RIGHT, table: {**RIGHT.get(table, {}), key: value}})
     assert list(found.absolute_path)[:1] == [table]
+    assert found.validator in {"additionalProperties", "enum", "type"}, "what is wrong, and not that it is no null"
