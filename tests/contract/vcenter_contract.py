@@ -447,6 +447,11 @@ class VCenterContract:
         errors = rig.settle(bad, good)
         assert [error.code if error else None for error in errors] == ["vsphere.not-found", None]
 
+    def test_an_event_changes_nothing(self, rig: Rig) -> None:
+        before = rig.read_site()
+        rig.vcenter.log_event("changes a cluster")
+        assert rig.read_site() == before
+
     def test_the_lock_excludes_a_second_run_and_names_the_holder(self, rig: Rig, connect: Connect) -> None:
         rig.read_site()
         other = connect()

@@ -94,6 +94,7 @@ class FakeVCenter:
     _dead: bool = False
     _tells_storage: bool = False
     steps: int = 0  # carried out so far
+    logged: list[str] = field(default_factory=list)  # events
 
     def __post_init__(self) -> None:
         self._physics = Physics(
@@ -215,6 +216,9 @@ class FakeVCenter:
         finally:
             if not self._dead:
                 self._locks.discard(cluster)
+
+    def log_event(self, message: str) -> None:
+        self.logged.append(message)
 
     @property
     def locked(self) -> bool:

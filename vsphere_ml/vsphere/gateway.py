@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,6 +16,7 @@ from vsphere_ml.vsphere.changes.datastore import Files
 from vsphere_ml.vsphere.changes.lock import Lock
 from vsphere_ml.vsphere.changes.site import Site
 from vsphere_ml.vsphere.changes.task_runner import TaskRunner
+from vsphere_ml.vsphere.connection.endpoint import BROKEN
 from vsphere_ml.vsphere.faults import translate
 from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
 from vsphere_ml.vsphere.inventory.directpath import counts, direct_path_profiles
@@ -130,6 +131,12 @@ class Gateway:
         finally:
             self._lock = None
             lock.release()
+
+    def log_event(self, message: str) -> None:
+        """Write a user event of the data centre's VM folder. Never raises: events are for people alone."""
+        folder = self._executor.site.vm_folder or self._session.content.rootFolder
+        with suppress(vmodl.MethodFault, VsmlError, *BROKEN):
+            self._session.read(lambda: self._session.content.eventManager.LogUserEvent(entity=folder, msg=message))
 
     def close(self) -> None:
         self._tasks.close()

@@ -23,7 +23,8 @@ def log(
     """Show which changes were made to a cluster's VMs and hosts from this machine: who, when, what, and the outcome.
 
     A line is on disk before a change begins and another after it ended, so that a run that was killed is in it too: a
-    change whose end nobody saw is `unknown`. What was there before and after is in `-o json`.
+    change whose end nobody saw is `unknown`. What was there before and after is in `-o json`. vCenter's own events
+    have a line for each run that changes something: who, from which machine, and the run's id in this journal.
 
     Example: `vsml log cluster.toml --last 10`
     """

@@ -108,14 +108,14 @@ def enable_ats(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _
     from vsphere_ml.cli.views.site import ats as view
     from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
     from vsphere_ml.cli.wiring.cluster_file import load
-    from vsphere_ml.cli.wiring.journal import journal_host_steps, open_journal
+    from vsphere_ml.cli.wiring.journal import journal_changes, journal_host_steps, open_journal
     from vsphere_ml.flows.hosts.ats_hosts import HostsReading
     from vsphere_ml.flows.hosts.enable_ats import enable_ats as enable
     from vsphere_ml.flows.hosts.host_session import HostSession
     from vsphere_ml.flows.run_context import RunContext
 
     spec = load(file)
-    clock = site_wiring.SystemClock()
+    clock, journal = site_wiring.SystemClock(), open_journal(spec, "enable-ats")
     with (
         host_wiring.shells(spec) as shells,
         site_wiring.vcenter_and_hosts(spec.vcenter, terminal) as (vcenter, hosts, server),
@@ -124,7 +124,7 @@ def enable_ats(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _
         task = given.task(terminal)
         session = HostSession(
             hosts=hosts,
-            notify=journal_host_steps(open_journal(spec, "enable-ats"), notify_host),
+            notify=journal_host_steps(journal, notify_host),
             shells=shells,
             guests=guest_wiring.guests(spec, clock),
             leave=given.leave,
@@ -133,7 +133,9 @@ def enable_ats(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _
             vcenter=host_wiring.names_of(server),
         )
         report = enable(
-            HostsReading(RunContext(spec, vcenter, ChangeLines(terminal.err), clock), session, task),
+            HostsReading(
+                RunContext(spec, journal_changes(vcenter, journal), ChangeLines(terminal.err), clock), session, task
+            ),
             approve=consent.approval(
                 terminal,
                 lambda plan: _plan_text(terminal, plan),

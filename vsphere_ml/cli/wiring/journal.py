@@ -276,6 +276,8 @@ def journal_changes(vcenter: VCenter, journal: Journal) -> VCenter:
 
 
 class _Journaled:
+    """A vCenter whose changes are written down here, and whose events say where."""
+
     def __init__(self, vcenter: VCenter, journal: Journal) -> None:
         self._vcenter, self._journal = vcenter, journal
         self._begun: dict[int, str] = {}  # by the task's id
@@ -288,6 +290,11 @@ class _Journaled:
         tasks = self._vcenter.start(changes)
         self._begun.update(zip((task.id for task in tasks), numbers, strict=True))
         return tasks
+
+    def log_event(self, message: str) -> None:
+        who = self._journal.author.fields()
+        by = f"{who['user']}@{who['machine']} (process {who['pid']})"
+        self._vcenter.log_event(f"vsml {who['command']}: {by} {message}, run {self._journal.run} in its journal")
 
     def wait(self, tasks: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
         updates = self._vcenter.wait(tasks, timeout_s)

@@ -123,6 +123,10 @@ class VCenter(Protocol):
         """Hold the cluster's lock in vCenter; NotPossible `lock.held`, naming the holder, when somebody else has it."""
         ...
 
+    def log_event(self, message: str) -> None:
+        """Write a line into vCenter's own events; nothing is written where the account may not."""
+        ...
+
     def close(self) -> None: ...
 
 

@@ -48,6 +48,7 @@ def agree(  # noqa: PLR0917
         with vcenter.hold(cluster):
             fresh = replan(todo)
             if fresh.work == todo.work:
+                vcenter.log_event(f"changes cluster {cluster}")
                 act(fresh)
                 return fresh, True
         todo = fresh

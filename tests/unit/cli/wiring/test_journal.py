@@ -69,6 +69,7 @@ def test_a_change_is_on_disk_before_it_reaches_vcenter_and_again_when_it_has_end
     assert provision(cluster(3), made).done  # type: ignore[arg-type]
     assert len(site.seen) > 3
     assert all(site.seen)
+    assert [ours.run in each and ours.author.cluster in each for each in site.logged] == [True]
     answers = entries(tmp_path)
     assert {each["outcome"] for each in answers} == {"done"}
     assert all(each["ended"] >= each["time"] for each in answers)

@@ -106,6 +106,9 @@ class Clockwork:
     def hold(self, cluster: str) -> AbstractContextManager[None]:
         raise NotImplementedError
 
+    def log_event(self, message: str) -> None:
+        raise NotImplementedError
+
     def vgpu_managers(self, hosts: Collection[HostRef]) -> Mapping[HostRef, str]:
         raise NotImplementedError
 

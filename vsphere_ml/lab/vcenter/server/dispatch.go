@@ -49,6 +49,9 @@ type (
 		*simulator.OptionManager
 		lab *Lab
 	}
+	events struct {
+		*simulator.EventManager
+	}
 	guestProcesses struct {
 		*simulator.GuestProcessManager
 	}
@@ -88,6 +91,8 @@ func (l *Lab) wrap(object mo.Reference) mo.Reference {
 		return &ovfManager{o}
 	case *simulator.OptionManager:
 		return &options{o, l}
+	case *simulator.EventManager:
+		return &events{o}
 	case *simulator.GuestProcessManager:
 		return &guestProcesses{o}
 	case *simulator.GuestFileManager:
