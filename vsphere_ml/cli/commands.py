@@ -28,10 +28,13 @@ ELSEWHERE = {
     "delete": "destroy",
     "exec": "run -- COMMAND",
     "history": "log",
-    "logs": "run --sudo -- journalctl -n 50",
+    "logs": "job logs",
     "ls": "list",
     "ps": "list",
+    "remove": "destroy",
     "rm": "destroy",
+    "show": "status",
+    "up": "provision",
     "validate": "check",
 }
 

@@ -104,9 +104,9 @@ _TYPES: dict[str, Any] = {
 # Parameters that several commands share.
 SiteFile = Annotated[
     Path | None,
-    typer.Argument(metavar="[FILE]", help="A cluster file; only its [vcenter] and [location] are read."),
+    typer.Argument(metavar="FILE", help="A cluster file; only its [vcenter] and [location] are read."),
 ]
-ClusterFile = Annotated[Path, typer.Argument(metavar="[FILE]", help="The cluster file.", show_default="cluster.toml")]
+ClusterFile = Annotated[Path, typer.Argument(metavar="FILE", help="The cluster file.", show_default="cluster.toml")]
 Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask for confirmation.")]
 Server = Annotated[str | None, typer.Option(metavar="ADDRESS", help="The vCenter: host, host:port or URL.")]
 Username = Annotated[str | None, typer.Option(metavar="USER", help="User to sign in as.")]
@@ -137,7 +137,7 @@ SkipGuests = Annotated[
 ]
 Command = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[COMMAND]...", help="The command, after `--`; a single word is run by the shell."),
+    typer.Argument(metavar="COMMAND", help="The command, after `--`; a single word is run by the shell."),
 ]
 ParallelGuests = Annotated[
     int, typer.Option("--parallel", min=1, max=1024, help="Work in at most this many guests at once.", metavar="N")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Script = Annotated[Path, typer.Argument(metavar="SCRIPT", help="The training script.")]
 Arguments = Annotated[
-    list[str] | None, typer.Argument(metavar="[ARGUMENT]...", help="With --prove: the script's own, after `--`.")
+    list[str] | None, typer.Argument(metavar="ARGUMENT", help="With --prove: the script's own, after `--`.")
 ]
 Keras = Annotated[
     int,

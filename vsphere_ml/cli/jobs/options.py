@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 RunId = Annotated[
     str,
     typer.Argument(
-        metavar="[JOB]",
+        metavar="JOB",
         help="The job, as `vsml job list` has it, or the end of it; default: latest.",
         autocompletion=completion.jobs,
     ),

@@ -56,7 +56,7 @@ def start_lab(
     topology: Annotated[
         str,
         typer.Argument(
-            metavar="[TOPOLOGY]",
+            metavar="TOPOLOGY",
             help="A name that `vsml lab topologies` lists, a TOML file, or a site record.",
             autocompletion=completion.topologies,
         ),
@@ -120,7 +120,7 @@ def status(terminal: Terminal, name: Name = "default") -> Answer["Extended[Lab, 
 def shape(
     terminal: Terminal,
     nodes: Annotated[
-        list[str] | None, typer.Argument(metavar="[NODE]...", help="VM names; all guests when left out.")
+        list[str] | None, typer.Argument(metavar="NODE", help="VM names; all guests when left out.")
     ] = None,
     *,
     rate: Annotated[
@@ -164,7 +164,7 @@ def fault(
     kind: Annotated[
         str | None,
         typer.Argument(
-            metavar="[FAULT]",
+            metavar="FAULT",
             help="ssh-refused, cut, disk-full, package-fails, reboot, host-key, slow; none with --clear means all.",
             autocompletion=completion.guest_faults,
         ),

@@ -47,7 +47,7 @@ def host(
     host: Annotated[str, typer.Argument(help="The host's name.")],
     faults: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FAULT]...", help="How it is to fail; docs/reference/lab-hosts.md lists the faults."),
+        typer.Argument(metavar="FAULT", help="How it is to fail; docs/reference/lab-hosts.md lists the faults."),
     ] = None,
     name: Name = "default",
     *,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def doctor(
     terminal: Terminal,
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="A cluster file; only its [vcenter] is looked at.")
+        Path | None, typer.Argument(metavar="FILE", help="A cluster file; only its [vcenter] is looked at.")
     ] = None,
     *,
     site: SiteOptions,

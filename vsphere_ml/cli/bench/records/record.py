@@ -21,7 +21,7 @@ Records = Annotated[list[Path], typer.Argument(metavar="RECORD...", help="Folder
 RecordsOrNewest = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="[RECORD]...", help="Folders or documents `vsml bench` wrote; default: the newest in bench/."
+        metavar="RECORD", help="Folders or documents `vsml bench` wrote; default: the newest in bench/."
     ),
 ]
 First = Annotated[Path, typer.Argument(metavar="A", help="The record to compare with.")]

@@ -10,6 +10,7 @@ from rich.console import Group
 from vsphere_ml.cli.views.cluster import plan as plans
 from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.layout.envelope import as_data
+from vsphere_ml.cli.views.layout.folded import fold_rows
 from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.core.model.placement import Locality
 from vsphere_ml.core.order import count
@@ -102,10 +103,11 @@ def _node(node: NodeStatus) -> _NodeData:
 def _parts(status: Status) -> Iterator[RenderableType]:
     yield line((status.about, "bold"))
     yield table(TITLES, (_row(node) for node in status.nodes), OPTIONAL)
-    gaps = [f"{node.node}: {missing}" for node in status.nodes for missing in node.drift] + list(status.drift)
-    if gaps:
+    alike = fold_rows((node.node, missing) for node in status.nodes for missing in node.drift)
+    gaps = [f"{list_names(nodes)}: {missing}" for nodes, missing in alike]
+    if gaps or status.drift:
         yield line(("pending", "bold"))
-        yield from (line(("   ~ ", "yellow"), missing) for missing in gaps)
+        yield from (line(("   ~ ", "yellow"), missing) for missing in (*gaps, *status.drift))
     if gone := [each for each in status.pending.changes if isinstance(each, DeleteVm)]:
         yield line(("not in the file any more", "bold"))
         yield from (line(("   - ", "red"), f"{each.vm}: {_describe_deletion(each)}") for each in gone)
