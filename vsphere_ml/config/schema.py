@@ -382,9 +382,9 @@ def _without_null(value: Any) -> Any:
         return [_without_null(each) for each in value]
     if not isinstance(value, dict):
         return value
-    kept = {key: _without_null(each) for key, each in value.items() if not (key == "default" and each is None)}
-    left = [each for each in kept.get("anyOf", ()) if each != {"type": "null"}]
+    clean = {key: _without_null(each) for key, each in value.items() if not (key == "default" and each is None)}
+    left = [each for each in clean.get("anyOf", ()) if each != {"type": "null"}]
     if len(left) == 1:
-        del kept["anyOf"]
-        return left[0] | kept
-    return kept | ({"anyOf": left} if left else {})
+        del clean["anyOf"]
+        return left[0] | clean
+    return clean | ({"anyOf": left} if left else {})

@@ -20,9 +20,7 @@ BASELINES = Path("baselines")  # and `vsml bench baseline make` one for each clu
 Records = Annotated[list[Path], typer.Argument(metavar="RECORD...", help="Folders or documents `vsml bench` wrote.")]
 RecordsOrNewest = Annotated[
     list[Path] | None,
-    typer.Argument(
-        metavar="RECORD", help="Folders or documents `vsml bench` wrote; default: the newest in bench/."
-    ),
+    typer.Argument(metavar="RECORD", help="Folders or documents `vsml bench` wrote; default: the newest in bench/."),
 ]
 First = Annotated[Path, typer.Argument(metavar="A", help="The record to compare with.")]
 Second = Annotated[Path, typer.Argument(metavar="B", help="The record that may be faster or slower.")]
