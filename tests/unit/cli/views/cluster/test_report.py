@@ -200,4 +200,4 @@ def test_a_vm_that_is_left_off_is_the_last_that_is_said(shown: Callable[..., Sho
     answer = report.answer(part, dry_run=False, detailed=False)
     last = written(answer.text, shown).splitlines()[-1]
     golden(last)
-    assert encode(answer.data)["off"] == ["node-1"]
+    assert encode(answer.fields())["off"] == ["node-1"]
