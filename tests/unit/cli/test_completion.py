@@ -267,17 +267,18 @@ finally:
     "line",
     [
         *("ssh ", "plan --only ", "configure --step ", "rules why ", "lab up ", "profiles --board "),
-        *("bench run --transport ", "bench predict --vgpu A", "verify --only ", "job run --only "),
+        *("bench run --transport ", "bench predict --vgpu A", "verify --only ", "job run --only ", "job stop "),
     ],
 )
 def test_a_tab_imports_nothing_heavy(line: str, tmp_path: Path) -> None:
     (tmp_path / "cluster.toml").write_text(FILE)
+    KnownJobs(tmp_path / "state" / "guests" / "train" / GUESTS).add(["train-1"])
     words = len(line.split()) + line.endswith(" ")
     env = {"_VSML_COMPLETE": "complete_bash", "COMP_WORDS": f"vsml {line}", "COMP_CWORD": str(words)}
     root = str(Path(__file__).parents[3])
     done = subprocess.run(
         [sys.executable, "-c", PROBE],
-        env=os.environ | env | {"PYTHONPATH": root},
+        env=os.environ | env | {"PYTHONPATH": root, "VSML_STATE_DIR": str(tmp_path / "state")},
         cwd=tmp_path,
         capture_output=True,
         text=True,
