@@ -104,6 +104,10 @@ func (l *Lab) wrap(object mo.Reference) mo.Reference {
 // unchecked are log-in methods by which the simulator lets anybody in without a password.
 var unchecked = map[string]bool{"LoginByToken": true, "LoginExtensionByCertificate": true, "ImpersonateUser": true}
 
+// inSession are the methods that put what they make, a lease or a collector, into the session's registry, which prefer
+// would hide.
+var inSession = map[string]bool{"ExportVm": true, "ImportVApp": true, "CreateCollectorForEvents": true}
+
 // dispatch is the simulator's hook, asked before every call.
 func (l *Lab) dispatch(ctx *simulator.Context, call *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 	l.calls.add(call.Name)
@@ -124,8 +128,8 @@ func (l *Lab) dispatch(ctx *simulator.Context, call *simulator.Method) (mo.Refer
 		return nil, fault
 	}
 	abandonImport(ctx, call)
-	if call.Name == "ExportVm" || call.Name == "ImportVApp" {
-		return nil, nil // its lease goes into the session's registry, which prefer would hide
+	if inSession[call.Name] {
+		return nil, nil
 	}
 	wrapper := l.wrap(object)
 	if wrapper == nil {

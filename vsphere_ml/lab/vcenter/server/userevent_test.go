@@ -32,3 +32,14 @@ func TestALineOfAClientsOwnIsAmongTheEvents(t *testing.T) {
 		t.Error("an event of nothing was logged")
 	}
 }
+
+func TestACollectorOfEventsLastsAsLongAsItsSession(t *testing.T) {
+	client := login(t, startLab(t, "quad-8.0u3"))
+	collector, err := event.NewManager(client.Client).CreateCollectorForEvents(within(t), types.EventFilterSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := collector.LatestPage(within(t)); err != nil {
+		t.Error(err)
+	}
+}
