@@ -20,7 +20,7 @@ import tensorflow as tf
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--data", type=Path, required=True, help="the shards' folder, which preprocess.py made")
-parser.add_argument("--epochs", type=int, default=6)
+parser.add_argument("--epochs", type=int, default=9)
 parser.add_argument("--batch", type=int, default=64, help="images a step, on this device")
 parser.add_argument("--rate", type=float, default=0.08, help="for a batch of 64")
 parser.add_argument("--warm-up", type=int, default=36, help="steps until the rate is reached")

@@ -70,6 +70,23 @@ def test_a_node_without_a_compiler_is_refused(cluster: Cluster) -> None:
     assert refusal(build(cluster, "gloo")) == "runtime.no-compiler"
 
 
+# Docker is a stand-in, whose containers see their guest's files in a mount namespace of their own. Built before the
+# guests have a TensorFlow each, beside which their disks have no room for another.
+def test_horovod_is_built_in_the_training_container_of_a_node(cluster: Cluster) -> None:
+    by_container = ("gloo", "by-container", "--run-in", "container")
+    assert refusal(build(cluster, *by_container)) == "runtime.no-container"
+    want(cluster, "base", "./tools.toml", "container")
+    done = cluster.configure("--only", "node-1")
+    assert done.status == 0, done.err
+    ended = build(cluster, *by_container)
+    assert ended.status == 0, ended.err
+    made = ended.document["data"]["manifest"]
+    assert (made["in_container"], made["carriers"], made["node"]) == (True, ["gloo"], "node-1")
+    (horovod,) = (cluster.shell.folder / "by-container").glob("horovod-*.whl")
+    assert hashlib.sha256(horovod.read_bytes()).hexdigest() in {each["sha256"] for each in made["wheels"]}
+    assert [line for line in everywhere(cluster, LEFT).out.splitlines() if "wheelhouse" in line] == []
+
+
 def test_horovod_is_built_in_one_node_and_trains_on_both(cluster: Cluster) -> None:
     want(cluster, "base", "./tools.toml")
     done = cluster.configure("--only", "node-1")
@@ -90,23 +107,6 @@ def test_horovod_is_built_in_one_node_and_trains_on_both(cluster: Cluster) -> No
         assert run["environment"]["versions"]["horovod"] == "0.28.1"
         assert [(each["rank"], each["node"]) for each in run["placement"]] == [(0, "node-1"), (1, "node-2")]
     assert find_stale_processes(cluster) == []
-
-
-# Docker is a stand-in, whose containers see their guest's files in a mount namespace of their own.
-def test_horovod_is_built_in_the_training_container_of_a_node(cluster: Cluster) -> None:
-    by_container = ("gloo", "by-container", "--run-in", "container")
-    want(cluster, "base", "./tools.toml")
-    assert refusal(build(cluster, *by_container)) == "runtime.no-container"
-    want(cluster, "base", "./tools.toml", "driver", "container")
-    done = cluster.configure("--only", "node-1")
-    assert done.status == 0, done.err
-    ended = build(cluster, *by_container)
-    assert ended.status == 0, ended.err
-    made = ended.document["data"]["manifest"]
-    assert (made["in_container"], made["carriers"], made["node"]) == (True, ["gloo"], "node-1")
-    (horovod,) = (cluster.shell.folder / "by-container").glob("horovod-*.whl")
-    assert hashlib.sha256(horovod.read_bytes()).hexdigest() in {each["sha256"] for each in made["wheels"]}
-    assert [line for line in everywhere(cluster, LEFT).out.splitlines() if "wheelhouse" in line] == []
 
 
 def check_wheelhouse(ended: Ended, cluster: Cluster) -> None:
