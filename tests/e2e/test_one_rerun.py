@@ -40,7 +40,7 @@ CLUSTERS = {
 # Hosts that come back from a reboot, and can be enabled.
 WITH_ATS = {
     "mixed-ats": on_hosts('"esx-u3.lab.test", "esx-8.lab.test"', 2),
-    "quad-8.0u3": on_hosts('"esx-01.lab.test", "esx-02.lab.test"', 2),
+    "quad-8.0u3": on_hosts('"esx-01.lab.test", "esx-03.lab.test"', 2),  # esx-02 has a VM of others
     "seed-7.0u2": FILES["seed-7.0u2"],
     "sixteen-7.0u2": on_hosts('"esx-01.lab.test", "esx-02.lab.test"', 2),
 }
