@@ -1,4 +1,4 @@
-"""The journal of changes: one JSON line before each change and one after it, on disk before anything goes on.
+"""The journal of changes: one JSON line before each change and one after it, on disk before another change begins.
 
 A line says who changed what, when, from what to what. A begin without an end is a change whose outcome this machine
 does not know: the run was killed, and vCenter may have gone on.
@@ -112,13 +112,16 @@ class Journal:
         self._write([{"event": "begin", "change": number, **change_entry(change)} for number, change in begun])
         return numbers
 
-    def end(self, ended: Iterable[tuple[str, Change | HostChange, VsmlError | None]]) -> None:
-        """Write what became of changes, each by its number."""
+    def end(
+        self, ended: Iterable[tuple[str, Change | HostChange, VsmlError | None]], *, others_run: bool = False
+    ) -> None:
+        """Write what became of changes, each by its number; while `others_run`, what follows brings it to the disk."""
         self._write(
-            [{"event": "end", "change": number, **_outcome_entry(change, error)} for number, change, error in ended]
+            [{"event": "end", "change": number, **_outcome_entry(change, error)} for number, change, error in ended],
+            sync=not others_run,
         )
 
-    def _write(self, entries: Sequence[Mapping[str, object]]) -> None:
+    def _write(self, entries: Sequence[Mapping[str, object]], *, sync: bool = True) -> None:
         """Write lines at once: what waits for the disk is a group of changes, not each of them."""
         if not entries:
             return
@@ -131,7 +134,8 @@ class Journal:
             with os.fdopen(descriptor, "r+b", buffering=0) as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 file.write(_separator(file.fileno()) + lines.encode())
-                os.fsync(file.fileno())
+                if sync:
+                    os.fsync(file.fileno())
         except OSError as error:
             raise ConfigError(
                 f"the journal {self.path} cannot be written: {error.strerror}; nothing is changed without it",
@@ -299,5 +303,6 @@ class _Journaled:
     def wait(self, tasks: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
         updates = self._vcenter.wait(tasks, timeout_s)
         ended = [each for each in updates if each.done and each.task.id in self._begun]
-        self._journal.end((self._begun.pop(each.task.id), each.task.change, each.error) for each in ended)
+        lines = [(self._begun.pop(each.task.id), each.task.change, each.error) for each in ended]
+        self._journal.end(lines, others_run=bool(self._begun))
         return updates

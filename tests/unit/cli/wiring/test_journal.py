@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,23 @@ def test_a_change_is_on_disk_before_it_reaches_vcenter_and_again_when_it_has_end
     assert {each["outcome"] for each in answers} == {"done"}
     assert all(each["ended"] >= each["time"] for each in answers)
     assert {each["user"] != "" and each["command"] for each in answers} == {"provision"}
+
+
+def test_lines_are_on_disk_before_another_change_begins_and_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = journal(tmp_path)
+    on_disk: list[int] = []
+
+    class Looking(FakeVCenter):
+        def start(self, changes: Sequence[Change]) -> tuple[TaskHandle, ...]:
+            assert on_disk[-1] == ours.path.stat().st_size
+            return FakeVCenter.start(self, changes)
+
+    monkeypatch.setattr("os.fsync", lambda descriptor: on_disk.append(os.fstat(descriptor).st_size))
+    report = provision(cluster(3), journal_changes(Looking(quad_8u3()), ours))  # type: ignore[arg-type]
+    assert report.done
+    assert on_disk[-1] == ours.path.stat().st_size
 
 
 def test_a_change_whose_end_nobody_saw_is_unknown(tmp_path: Path) -> None:
