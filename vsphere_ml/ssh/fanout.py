@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.core.errors import VsmlError
-from vsphere_ml.core.plan.outcome import InGuest, Interrupted
 from vsphere_ml.ssh.session.shell import SshShell
 from vsphere_ml.ssh.threads import run_at_once
 
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from vsphere_ml.core.plan.outcome import InGuest
     from vsphere_ml.core.ports.vcenter import Clock
     from vsphere_ml.ssh.session.target import SshTarget
 
@@ -54,10 +54,14 @@ def in_each(
     try:
         return dict(zip(shells, run_at_once(targets, one, parallel), strict=True))
     except KeyboardInterrupt as interrupt:
+        from vsphere_ml.core.plan.outcome import Interrupted  # noqa: PLC0415 - and every change of a plan
+
         raise Interrupted(guests=_left(shells.values())) from interrupt
 
 
 def _left(shells: Iterable[SshShell]) -> tuple[InGuest, ...]:
     """Leave all guests at once; return what goes on in them."""
     doing = [(shell, shell.leave()) for shell in shells]
+    from vsphere_ml.core.plan.outcome import InGuest  # noqa: PLC0415 - as above
+
     return tuple(InGuest(node=shell.name, command=what, log=str(shell.log)) for shell, what in doing if what)

@@ -6,7 +6,6 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from rich.measure import Measurement
-from rich.table import Table
 from rich.text import Text
 
 from vsphere_ml.cli.views.layout.indented import IndentedText
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.table import Table
 
 _GAP = 2  # blanks between columns
 _SHORT = 10  # letters of what is never folded, such as a figure and its unit
@@ -128,6 +128,8 @@ def _pad(titles: Sequence[str], rows: Sequence[Sequence[Text]], widths: Sequence
 
 
 def _align(titles: Sequence[str], rows: Sequence[Sequence[Text]], most: int) -> Table:
+    from rich.table import Table
+
     made = Table(box=None, pad_edge=False, show_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
     for title, width in zip(titles, _fit_widths(titles, rows, most), strict=True):
         made.add_column(title, overflow="fold", width=width)

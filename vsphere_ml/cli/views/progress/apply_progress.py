@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
-from rich.progress_bar import ProgressBar
-
 from vsphere_ml.cli.terminal import show_line
 from vsphere_ml.cli.views.cluster import changes
 from vsphere_ml.cli.views.layout.text import line
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from rich.console import Console, RenderableType
+    from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
 
@@ -183,4 +182,6 @@ def _row_name(change: Change) -> str:
 
 
 def _bar(row: _ChangeRow) -> ProgressBar:
+    from rich.progress_bar import ProgressBar
+
     return ProgressBar(total=100, completed=100 if row.state == "done" else row.percent, width=12)

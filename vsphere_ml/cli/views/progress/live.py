@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
 from rich.console import Group
-from rich.live import Live
-from rich.table import Table
 
 from vsphere_ml.cli.views.layout.text import line
 
@@ -17,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.live import Live
+    from rich.table import Table
     from rich.text import Text
 
 # The order of rows where there is no room for all, and of the counts below.
@@ -49,6 +49,8 @@ class MovingView:
     def start(self, *, transient: bool = False) -> None:
         """Begin to move, unless it does; what is `transient` is gone once it stops."""
         if self._live is None:
+            from rich.live import Live
+
             self._live = Live(
                 cast("RenderableType", self),
                 console=self._console,
@@ -116,6 +118,8 @@ class MovingTable(MovingView, ABC, Generic[R]):
         self._rows = {}
 
     def __rich_console__(self, console: Console, _options: ConsoleOptions) -> RenderResult:
+        from rich.table import Table
+
         table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
         self.columns(table)
         for name, row in self._seen(console.height - 4):
