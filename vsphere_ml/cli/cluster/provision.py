@@ -77,6 +77,12 @@ class _ProvisionOptions:
             rolling=self.rolling or 0,
         )
 
+    def impact(self, found: Proposal) -> str:
+        """Return what the changes stop, reboot and delete, and how long about."""
+        from vsphere_ml.cli.views.cluster.impact import impact_of_plan
+
+        return impact_of_plan(found.plan, self.rolling or 0)
+
 
 @command
 def provision(
@@ -97,7 +103,6 @@ def provision(
         from vsphere_ml.cli import consent
         from vsphere_ml.cli.views.cluster import proposal
         from vsphere_ml.cli.views.cluster import report as view
-        from vsphere_ml.cli.views.cluster.impact import impact_of_plan
         from vsphere_ml.cli.views.progress.both_listeners import following_both
         from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
         from vsphere_ml.cli.wiring.journal import journal_changes, open_journal
@@ -110,9 +115,6 @@ def provision(
     agreed = saved.load(site_wiring.read(given.plan), str(given.plan)) if given.plan else None
     spec = select_nodes(load(file), given.only or (agreed.only if agreed else ()))
 
-    def impact(found: Proposal) -> str:
-        return impact_of_plan(found.plan, given.rolling or 0)
-
     def approve(found: Proposal) -> bool:
         agreed = ask(found)
         guest_wiring.forget(spec, found.plan.changes)
@@ -124,7 +126,7 @@ def provision(
     journal = open_journal(spec, "provision")
     clock, verbose = site_wiring.SystemClock(), terminal.settings.verbose
     shown = partial(proposal.text, every_key=verbose)
-    ask = consent.approval(terminal, shown, yes=given.yes, names=to_type, impact=impact)
+    ask = consent.approval(terminal, shown, yes=given.yes, names=to_type, impact=given.impact)
     with following_both(terminal.err, verbose=verbose) as both:
         guest_config = guest_wiring.for_guests(
             spec, both.guests, clock, wait_s=given.wait, skip=given.skip_guests, rolling=given.rolling or 0
@@ -137,6 +139,6 @@ def provision(
                 given=guest_config,
                 task=given.task(terminal, agreed),
                 session=session,
-                show=both.before(lambda found: consent.show(terminal, shown(found), impact(found))),
+                show=both.before(lambda found: consent.show(terminal, shown(found), given.impact(found))),
             )
     return view.answer(report, dry_run=given.dry_run, detailed=given.detailed_exitcode, every_key=verbose)
