@@ -22,12 +22,12 @@ def kill_at(moment: str, kind: str) -> None:
     """Let this process be killed at that moment: the journal hears of changes right before and after them."""
     told: Callable[..., Any] = getattr(Journal, moment)
 
-    def tell(journal: Journal, about: Iterable[Any]) -> Any:
+    def tell(journal: Journal, about: Iterable[Any], **how: bool) -> Any:
         changes = tuple(about)
         meant = [at for at, each in enumerate(changes) if kind in _kinds(each)]
         if meant and moment == "begin":
             _kill()
-        answer = told(journal, changes[: meant[0] + 1] if meant else changes)
+        answer = told(journal, changes[: meant[0] + 1] if meant else changes, **how)
         if meant:
             _kill()
         return answer
