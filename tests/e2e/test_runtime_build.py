@@ -70,8 +70,8 @@ def test_a_node_without_a_compiler_is_refused(cluster: Cluster) -> None:
     assert refusal(build(cluster, "gloo")) == "runtime.no-compiler"
 
 
-# Docker is a stand-in, whose containers see their guest's files in a mount namespace of their own. Built before the
-# guests have a TensorFlow each, beside which their disks have no room for another.
+# Docker is a stand-in, whose containers see their guest's files in a mount namespace of their own. It comes first:
+# the next tests install TensorFlow on the guests, and their disks are too small for two.
 def test_horovod_is_built_in_the_training_container_of_a_node(cluster: Cluster) -> None:
     by_container = ("gloo", "by-container", "--run-in", "container")
     assert refusal(build(cluster, *by_container)) == "runtime.no-container"

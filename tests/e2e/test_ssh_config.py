@@ -63,7 +63,8 @@ class Ssh:
                 process.stdin.flush()
                 yield
             finally:
-                # OpenSSH 9.2 sleeps on where SIGTERM comes between its look at the flag and its poll (client_loop).
+                # Before 9.6 OpenSSH's client sleeps on where SIGTERM comes between its look at the flag and its poll
+                # (openssh-portable a612b93de).
                 process.kill()
 
 

@@ -54,7 +54,7 @@ def _pcie(generation: int, transfers: float) -> DataPath:
 
 
 def _upi(transfers: float) -> DataPath:
-    """A link has 20 lanes, 16 of them for data. Sockets have two to four, which memory's own traffic crosses too."""
+    """A link carries 2 bytes a transfer each way. Sockets have two or three, which memory's own traffic crosses too."""
     return DataPath(
         name="upi",
         about="UPI, one link between sockets",
