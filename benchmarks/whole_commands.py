@@ -10,24 +10,22 @@ lab guests against paramiko in as many threads (root on Linux). All take turns, 
 
 from __future__ import annotations
 
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks import bare_provision
+from benchmarks.commands import Command, Verdict, cluster_file, on_fresh_lab, spread, timed
 from benchmarks.provision import HERE, VSML, govc_environment, machine, running
-from vsphere_ml.lab import build, control
+from vsphere_ml.lab import build
 from vsphere_ml.lab.guests import needs
 from vsphere_ml.ssh.keys.key_pairs import key_pair
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
 ROUNDS = 5
 SHORT_ROUNDS = 15  # of commands below a second
@@ -36,24 +34,6 @@ MORE_S = {8: 1.0, 64: 1.2}  # so much longer than pyVmomi alone may a provision 
 AGAIN_S, TAB_S = 0.8, 0.15
 HELP_RATIO, RUN_RATIO = 2.0, 1.2
 GUEST_TABLE = '[guest]\nkey_file = "{key}"\nplaybooks = ["base"]\n'
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """One figure: what was measured, and the limit that it has to keep."""
-
-    what: str
-    value: float
-    limit: float
-    unit: str
-
-    @property
-    def holds(self) -> bool:
-        return self.value <= self.limit
-
-    def __str__(self) -> str:
-        kept = "kept" if self.holds else "NOT kept"
-        return f"  {self.what}: {self.value:.2f}{self.unit}, limit {self.limit:.2f}{self.unit}: {kept}"
 
 
 def main() -> int:
@@ -84,42 +64,17 @@ def provisions(number: int) -> list[Verdict]:
 
 
 def ours(number: int) -> tuple[float, int]:
-    return on_fresh_lab(lambda folder: [str(VSML), "provision", cluster_file(folder, number), "--yes"])
+    return on_fresh_lab(lambda folder, _: Command([str(VSML), "provision", cluster_file(folder, number), "--yes"]))
 
 
 def bare(number: int) -> tuple[float, int]:
-    return on_fresh_lab(lambda _: [sys.executable, "-m", bare_provision.__name__, str(number)])
+    words = [sys.executable, "-m", bare_provision.__name__, str(number)]
+    return on_fresh_lab(lambda _, lab: Command(words, govc_environment(lab)))
 
 
 def by_govc(number: int) -> tuple[float, int]:
     """Time as many shells as VMs, each with one govc after the other."""
-    return on_fresh_lab(lambda folder: ["sh", govc_script(folder, number)])
-
-
-def on_fresh_lab(command: Callable[[Path], Sequence[str]]) -> tuple[float, int]:
-    """Return how long a command takes on a lab that nobody has used, and how many calls it makes."""
-    with tempfile.TemporaryDirectory() as folder, running("sixteen.toml") as lab:
-        words = command(Path(folder))
-        seconds = timed(words, govc_environment(lab))
-        return seconds, sum(control.ask(lab, "GET", "calls").values())
-
-
-def timed(words: Sequence[str], more: Mapping[str, str] | None = None) -> float:
-    begun = time.monotonic()
-    done = subprocess.run(words, env=os.environ | dict(more or {}), capture_output=True, text=True, check=False)
-    seconds = time.monotonic() - begun
-    if done.returncode:
-        raise SystemExit(f"{' '.join(words)} failed:\n{done.stdout}\n{done.stderr}")
-    return seconds
-
-
-def cluster_file(folder: Path, number: int) -> str:
-    """Write the cluster file for so many VMs with one whole A100 each and no NIC."""
-    text = (HERE / "sixteen-cluster.toml").read_text().replace("[01-64]", f"[01-{number:02}]")
-    file = folder / "cluster.toml"
-    nic = 'nic = { kind = "auto", port_group = "roce" }'
-    file.write_text(text.replace('spread = "pack"\n', "").replace(nic, 'nic = { kind = "none" }'))
-    return str(file)
+    return on_fresh_lab(lambda folder, lab: Command(["sh", govc_script(folder, number)], govc_environment(lab)))
 
 
 GOVC_STEPS = """vm.clone -vm {template} -on=false -host {host} -ds {store} -c {cpus} -m {memory} {vm}
@@ -184,10 +139,6 @@ def starts() -> list[Verdict]:
         ),
         Verdict(what="TAB", value=statistics.median(row[2] for row in rows), limit=TAB_S, unit=" s"),
     ]
-
-
-def spread(times: Sequence[float]) -> str:
-    return f"{min(times):.2f} to {max(times):.2f} s, median {statistics.median(times):.2f} s"
 
 
 def runs() -> list[Verdict]:
