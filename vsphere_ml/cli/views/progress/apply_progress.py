@@ -121,7 +121,7 @@ class ChangeBoard(MovingTable[_ChangeRow]):
         match event:
             case ReadingInventory() | InventoryRead() | Fetching():
                 if event == ReadingInventory(why="again"):
-                    self.stop()
+                    self.pause()
                 self._console.print(line((words(event) or "", "dim")))  # above the table while it lives
             case Acting():
                 self._begin(event)
@@ -143,10 +143,20 @@ class ChangeBoard(MovingTable[_ChangeRow]):
             self._rows.setdefault(_row_name(change), _ChangeRow()).left += 1
         self.start()
 
+    def pause(self) -> None:
+        """Leave the last picture standing; while VMs still wait, take it away until the next change starts."""
+        if self._live is None:
+            return
+        if any(row.state == "waiting" for row in self._rows.values()):
+            self.hide()
+        else:
+            self.stop()
+
     def _update(self, event: OfChange) -> None:
         row = self._rows.setdefault(_row_name(event.change), _ChangeRow(left=1))
         match event:
             case Started():
+                self.start()
                 row.state, row.doing, row.percent, row.since = "running", changes.verb(event.change), 0, self._clock()
             case Queued():
                 row.state, row.since = "queued", self._clock()

@@ -50,22 +50,20 @@ def following_both(console: Console, *, verbose: bool = False) -> Iterator[BothL
         site_lines, guest_lines = _Late(partial(_site_lines, console, verbose)), _Late(partial(_guest_lines, console))
         yield BothListeners(site_lines, guest_lines)
         return
-    site, guests = _Late(partial(_site_board, console)), _Late(partial(_guest_board, console))
+    site, guests, alone = _Late(partial(_site_board, console)), _Late(partial(_guest_board, console)), Lock()
 
     def of_site(event: Event, /) -> None:
-        from vsphere_ml.core.ports.events import Acting
+        from vsphere_ml.core.ports.events import Acting, Started
 
-        if isinstance(event, Acting):
+        if isinstance(event, Acting | Started):
             leave()
         site(event)
 
     def of_guests(event: GuestEvent, /) -> None:
-        stop()
+        with alone:
+            if site.made is not None:
+                site.made.pause()
         guests(event)
-
-    def stop() -> None:
-        if site.made is not None:
-            site.made.stop()
 
     def leave(*, over: bool = False) -> None:
         if guests.made is not None:
@@ -75,7 +73,8 @@ def following_both(console: Console, *, verbose: bool = False) -> Iterator[BothL
         yield BothListeners(of_site, of_guests, leave)
     finally:
         guests.is_over = True
-        stop()
+        if site.made is not None:
+            site.made.stop()
         leave(over=True)
 
 

@@ -91,7 +91,7 @@ class MovingTable(MovingView, ABC, Generic[R]):
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(console, clock)
         self._rows: dict[str, R] = {}
-        self._complete = False
+        self._complete = self._hidden = False
 
     @abstractmethod
     def columns(self, table: Table) -> None:
@@ -103,18 +103,27 @@ class MovingTable(MovingView, ABC, Generic[R]):
 
     def start(self, *, transient: bool = False) -> None:
         self._complete = self._complete and self._live is not None
+        self._hidden = False
         super().start(transient=transient)
 
     def stop(self) -> None:
-        """Leave the last picture standing, whole."""
+        """Leave the last picture standing, whole; one that is hidden appears again for that."""
         self._complete = True
+        if self._hidden:
+            self._hidden = False
+            self._console.print(self)
+        super().stop()
+
+    def hide(self) -> None:
+        """Take the picture away until the next start or stop."""
+        if self._live is not None:
+            self._hidden = self._live.transient = True
         super().stop()
 
     def clear(self) -> None:
         """Take the picture away, and forget the rows."""
-        if self._live is not None:
-            self._live.transient = True
-        super().stop()
+        self.hide()
+        self._hidden = False
         self._rows = {}
 
     def __rich_console__(self, console: Console, _options: ConsoleOptions) -> RenderResult:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pyte
+
 from vsphere_ml.cli.views.progress.apply_progress import ChangeBoard, ChangeLines, show_apply_progress
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.plan.changes import PowerOff, PowerOn
@@ -35,7 +37,15 @@ STORY: tuple[Event, ...] = (
     Skipped(change=PowerOff(vm="node-3"), because="node-2 failed"),
     ReadingInventory(why="again"),
 )
+MOVES = "\x1b[?25l"  # the cursor is hidden while a picture moves
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def picture(written: str) -> list[str]:
+    """Return the lines of nodes that stand on a terminal after what was written."""
+    screen = pyte.Screen(100, 60)
+    pyte.Stream(screen).feed(written.replace("\n", "\r\n"))
+    return [line.rstrip() for line in screen.display if line.startswith("node-")]
 
 
 def test_without_a_terminal_each_event_is_a_line_with_its_time(shown: Callable[..., Shown], golden: Golden) -> None:
@@ -90,3 +100,31 @@ def test_a_low_terminal_shows_those_that_run_or_failed_before_those_that_wait(
     assert lines[0].startswith("node-37")
     assert lines[1].startswith("node-33")
     golden(lines[4].strip())
+
+
+def test_a_picture_in_which_vms_wait_moves_again_with_the_next_change(shown: Callable[..., Shown]) -> None:
+    made = shown(tty=True)
+    begun: tuple[Event, ...] = (Acting(plan=PLAN), Started(change=ON), Done(change=ON, seconds=2.0))
+    with show_apply_progress(made.terminal.err) as notify:
+        for event in (*begun, ReadingInventory(why="again")):
+            notify(event)
+        before = made.err.getvalue()
+        notify(Started(change=OTHER))
+        begins = made.err.getvalue()[len(before) :]
+        notify(Done(change=OTHER, seconds=2.0))
+        notify(ReadingInventory(why="again"))
+        after = made.err.getvalue()
+    assert MOVES in begins
+    assert picture(before) == []
+    assert [(line.split()[0], line.split()[-1]) for line in picture(after)] == [("node-1", "done"), ("node-2", "done")]
+    assert made.err.getvalue() == after
+
+
+def test_a_picture_that_is_hidden_stands_again_where_nothing_more_starts(shown: Callable[..., Shown]) -> None:
+    made = shown(tty=True)
+    with show_apply_progress(made.terminal.err) as notify:
+        for event in (Acting(plan=PLAN), Started(change=ON), Done(change=ON, seconds=2.0)):
+            notify(event)
+        notify(ReadingInventory(why="again"))
+    last = [(line.split()[0], line.split()[-1]) for line in picture(made.err.getvalue())]
+    assert last == [("node-1", "done"), ("node-2", "waiting")]
