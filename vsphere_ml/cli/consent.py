@@ -81,4 +81,4 @@ def _ask_for_consent(terminal: Terminal, names: Collection[str]) -> bool:
     if not names:
         return terminal.ask(QUESTION)
     typed = terminal.answer(f"To go on, type the names of the VMs to delete ({', '.join(sorted(names))}): ")
-    return set(typed.replace(",", " ").split()) == set(names)
+    return set((typed or "").replace(",", " ").split()) == set(names)

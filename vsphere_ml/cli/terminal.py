@@ -121,10 +121,10 @@ class Terminal:
 
     def ask(self, question: str) -> bool:
         """Return whether the person said yes; no is the default, and the end of input is a no."""
-        return self.answer(f"{question} [y/N] ").lower() in {"y", "yes"}
+        return (self.answer(f"{question} [y/N] ") or "").lower() in {"y", "yes"}
 
-    def answer(self, question: str) -> str:
-        """Return what the person types after a question; nothing at the end of input."""
+    def answer(self, question: str) -> str | None:
+        """Return what the person types after a question; None at the end of input."""
         self.err.print(question, end="", markup=False, highlight=False)
         self.err.file.flush()
         # A Ctrl-C that comes just before a read waits as long as the read does; between two selects it is seen.
@@ -133,6 +133,7 @@ class Terminal:
         answer = sys.stdin.readline()
         if not answer:
             self.err.print()
+            return None
         return answer.strip()
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import io
+import os
+import pty
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +13,7 @@ from vsphere_ml.cli.options import GlobalOptions
 from vsphere_ml.cli.terminal import Terminal, console
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 class Screen(io.StringIO):
@@ -40,6 +42,21 @@ def shown() -> Callable[..., Shown]:
         return Shown(Terminal(chosen, console(out, chosen), console(err, chosen)), out, err)
 
     return make
+
+
+@pytest.fixture
+def person(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Return what puts somebody at a terminal who types this."""
+    keyboard, end = pty.openpty()
+
+    def sit_down(answer: str) -> None:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        monkeypatch.setattr(sys, "stderr", Screen())
+        os.write(keyboard, answer.encode())
+
+    with os.fdopen(end) as stdin:
+        yield sit_down
+    os.close(keyboard)
 
 
 @dataclass(frozen=True)

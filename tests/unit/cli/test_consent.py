@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 import io
-import os
-import pty
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.unit.cli.conftest import Screen
 from vsphere_ml.cli import consent
 from vsphere_ml.cli.views.cluster import plan as view
 from vsphere_ml.core.errors import ConfigError
@@ -16,28 +13,13 @@ from vsphere_ml.core.plan.changes import PowerOn
 from vsphere_ml.core.plan.plan import Plan, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tests.golden import Golden
     from tests.unit.cli.conftest import Shown
 
 END_OF_INPUT = "\x04"
 PLAN = Plan(stages=(Stage(title="power on", changes=(PowerOn(vm="node-1"),)),))
-
-
-@pytest.fixture
-def person(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    """Return what puts somebody at a terminal who types this."""
-    keyboard, end = pty.openpty()
-
-    def sit_down(answer: str) -> None:
-        monkeypatch.setattr(sys, "stdin", stdin)
-        monkeypatch.setattr(sys, "stderr", Screen())
-        os.write(keyboard, answer.encode())
-
-    with os.fdopen(end) as stdin:
-        yield sit_down
-    os.close(keyboard)
 
 
 def test_without_a_terminal_a_yes_is_needed_on_the_command_line(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from vsphere_ml.cli.consent import Declined
 from vsphere_ml.config.load import load_text
 from vsphere_ml.config.starter import StarterAnswers, fill_in
 from vsphere_ml.core.errors import ConfigError, NotPossible
@@ -105,7 +106,7 @@ class Questions:
         if self.given.nodes is not None or self.given.yes:
             return _checked_number(str(self.given.nodes or usual), most)
         for _ in range(TRIES):
-            typed = self.terminal.answer(f"nodes, at most {most} [{usual}]: ")
+            typed = self._answer(f"nodes, at most {most} [{usual}]: ")
             try:
                 return _checked_number(typed or str(usual), most)
             except ConfigError as error:
@@ -136,13 +137,20 @@ class Questions:
             self.terminal.say(f"  {number}  {name}{note}")
         typed = ""
         for _ in range(TRIES):
-            typed = self.terminal.answer(f"{what} [{names[0]}]: ") or names[0]
+            typed = self._answer(f"{what} [{names[0]}]: ") or names[0]
             if typed not in names and typed.isascii() and typed.isdigit() and 1 <= int(typed) <= len(names):
                 typed = names[int(typed) - 1]
             if typed in names:
                 return typed
             self.terminal.say(f"`{typed}` is none of these")
         return _checked_name(typed, what, option, names)
+
+    def _answer(self, question: str) -> str:
+        """Return what is typed; Enter alone is empty. Raises Declined at the end of input, which chooses nothing."""
+        typed = self.terminal.answer(question)
+        if typed is None:
+            raise Declined("declined; nothing was written", code="confirm.declined")
+        return typed
 
 
 def _with_kind(answers: StarterAnswers, kind: NodeKind) -> StarterAnswers:

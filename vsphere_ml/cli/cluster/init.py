@@ -48,7 +48,7 @@ def init(
 
     Example: `vsml init --lab default`, or `vsml init --blank`, then `vsml check cluster.toml`
     """
-    from vsphere_ml.cli.views.layout.text import line
+    from vsphere_ml.cli.views.site import new_file as view
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.config import starter
 
@@ -57,8 +57,7 @@ def init(
         starter.refuse_existing(file)
         return _from_site(terminal, file, where, given)
     starter.write(file, starter.text(copy_schema=given.schema), copy_schema=given.schema)
-    terminal.say(f"replace the <angle brackets>, then run: vsml check {file}")
-    return Answer(text=line(f"wrote {file}"), data={"file": file})
+    return Answer(text=view.blank_text(file), data={"file": file})
 
 
 def _from_site(terminal: Terminal, file: Path, where: SignInTarget, given: InitOptions) -> Answer[NewFileData]:
@@ -76,5 +75,4 @@ def _from_site(terminal: Terminal, file: Path, where: SignInTarget, given: InitO
     found = asked.ask_all(inventory, site_wiring.sign_in_keys(where, terminal), str(file))
     content = starter.fill_in(found.answers, copy_schema=given.schema)
     starter.write(file, content, copy_schema=given.schema)
-    terminal.say(f"then run: vsml plan {file}")
     return Answer(text=view.text(file, found), data=view.data(file, found))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
-from vsphere_ml.cli.views.layout.text import line
+from vsphere_ml.cli.views.layout.text import line, lines
+from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,8 +45,13 @@ def text(file: Path, found: NewFile) -> RenderableType:
     answers = found.answers
     gpu = answers.gpu.profile or answers.gpu.kind
     nic = f", {answers.nic_model} on {answers.nic_network}" if answers.nic_model else ", no fast NIC"
-    what = f"{answers.nodes} nodes of {answers.cpus} CPUs, {answers.memory_gib} GiB, {gpu}{nic}"
-    return line(f"wrote {file}: {what}; {found.most} would fit")
+    what = f"{count(answers.nodes, 'node')} of {answers.cpus} CPUs, {answers.memory_gib} GiB, {gpu}{nic}"
+    return lines(line(f"wrote {file}: {what}; {found.most} would fit"), line(f"then run: vsml plan {file}"))
+
+
+def blank_text(file: Path) -> RenderableType:
+    """Return the file's name, and what is to be done to it."""
+    return lines(line(f"wrote {file}"), line(f"replace the <angle brackets>, then run: vsml check {file}"))
 
 
 def data(file: Path, found: NewFile) -> NewFileData:
