@@ -127,7 +127,7 @@ def _free(profile: ProfileName, counts: list[int]) -> str:
 
 
 def _holder_text(capacity: HostCapacity, gpu: Gpu, profile: ProfileName) -> str:
-    """Return why nothing of a GPU can be had, in words; empty when something can."""
+    """Return why nothing of a GPU can be had, in words; empty when something can, or when nobody has any of it."""
     if gpu.address in capacity.holders:
         return f"GPU {gpu.address} {capacity.holders[gpu.address]}"
     if gpu.graphics_type != SHARED_DIRECT and not capacity.may(HostConfigKind.GRAPHICS):
@@ -135,9 +135,10 @@ def _holder_text(capacity: HostCapacity, gpu: Gpu, profile: ProfileName) -> str:
     sliced = profile.mig_slices is not None
     if gpu.vgpu_mode is not None and (gpu.vgpu_mode == gpu_capacity.MIG) is not sliced:
         return f"GPU {gpu.address} is {'not ' if sliced else ''}in MIG mode"
-    if spare_vgpus(capacity, gpu, profile):
+    shares = capacity.shares.get(gpu.address, ())
+    if not shares or spare_vgpus(capacity, gpu, profile):
         return ""
-    return f"GPU {gpu.address} {_share_texts(capacity.shares.get(gpu.address, ()))}"
+    return f"GPU {gpu.address} {_share_texts(shares)}"
 
 
 def _share_texts(shares: tuple[VgpuUse, ...]) -> str:

@@ -75,6 +75,7 @@ def test_the_vm_gets_the_hosts_own_spelling_and_the_most_mmio_space() -> None:
 def test_a_profile_that_the_host_does_not_offer_is_refused_by_what_it_offers() -> None:
     error = refused(cluster(nodes(1, nic=NO_NIC, gpu=asked("B9000-DC-24C"))), site())
     assert f"{NEW}-96c" in error.details[0]
+    assert " ," not in error.details[0], "no GPU is named of which nobody has a part"
 
 
 def test_a_host_without_the_vgpu_manager_is_passed_over_for_that() -> None:
