@@ -31,6 +31,7 @@ from vsphere_ml.cli.views.layout.columns import NOT_SHOWN
 from vsphere_ml.cli.views.site import ats_text, catalogue, inventory, rules, tree
 from vsphere_ml.cli.views.site import profiles as profiles_view
 from vsphere_ml.core.catalog.boards import BY_CODE
+from vsphere_ml.core.model.inventory import RunningTask, VmRef
 from vsphere_ml.core.model.placement import Locality
 from vsphere_ml.core.placement.explain import explain
 from vsphere_ml.core.placement.headroom import headroom
@@ -93,6 +94,12 @@ def seen_status() -> Status:
     )
 
 
+TASKS = tuple(
+    RunningTask(vm=VmRef("vm-1"), vm_name=name, what=f"VirtualMachine.{what}")
+    for name, what in (*[("ubuntu-22.04-gpu", "clone")] * 4, ("node-10", "powerOn"), ("node-2", "powerOn"))
+)
+
+
 def journal(number: int) -> dict[str, object]:
     return {
         "time": f"2026-11-27T12:00:0{number % 2}.5Z",
@@ -129,6 +136,7 @@ SCREENS: dict[str, Callable[[], RenderableType]] = {
     "provision": lambda: report.text(replace(PARTIAL, plan=planned())),
     "rules list": lambda: rules.table(RULES[:10]),
     "status": lambda: status.text(seen_status()),
+    "status, with tasks": lambda: status.text(replace(seen_status(), running=TASKS)),
     "verify": lambda: verify.text(Verification(cluster="train", evidence=evidence(4, node_03="fact 5"), errors={})),
 }
 

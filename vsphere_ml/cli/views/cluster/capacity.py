@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.placement.headroom import Headroom, Obstacle
 
-TITLES = ("LIKE", "MORE", "A HOST EACH", "ON")
+TITLES = ("LIKE", "MORE", "ONE PER HOST", "ON")
 
 
 class _HostCapacity(TypedDict):

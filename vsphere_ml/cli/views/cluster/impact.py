@@ -41,7 +41,8 @@ def _stops(vms: Sequence[str], hosts: Sequence[HostPlan], rolling: int = 0) -> I
     own = dict.fromkeys((*vms, *(vm for host in hosts for vm in host.stopped)))
     if own:
         together = f", {rolling} at a time, each verified before the next" if rolling else ""
-        yield f"stops {count(len(own), 'VM')} and powers on again{together}: {list_names(tuple(own))}"
+        them = "it" if len(own) == 1 else "them"
+        yield f"stops {count(len(own), 'VM')} and powers {them} on again{together}: {list_names(tuple(own))}"
     if others := [vm for host in hosts for vm in host.foreign]:
         yield f"stops {count(len(others), 'VM')} of others too: {list_names(others)}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, TypedDict
 
@@ -13,13 +14,13 @@ from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.layout.folded import fold_rows
 from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.core.model.placement import Locality
-from vsphere_ml.core.order import count
+from vsphere_ml.core.order import count, natural_key
 from vsphere_ml.core.plan.changes import DeleteVm
 from vsphere_ml.core.plan.deletions import deleted_vms
 from vsphere_ml.flows.cluster.status import NodeState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
     from rich.text import Text
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 TITLES = ("NODE", "STATE", "HOST", "GPU", "NIC", "LOCALITY", "ADDRESS")
 OPTIONAL = ("NIC", "GPU")  # where the terminal is narrow: the locality tells most of them
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")  # where a word of an id begins
 STYLES = {"running": "green", "degraded": "yellow", "off": "yellow", "half made": "yellow", "missing": "red"}
 
 
@@ -113,8 +115,7 @@ def _parts(status: Status) -> Iterator[RenderableType]:
         yield from (line(("   - ", "red"), f"{each.vm}: {_describe_deletion(each)}") for each in gone)
     if status.running:
         yield line(("at work in vCenter now", "bold"))
-        counter = Counter(f"{task.what} of {task.vm_name}" for task in status.running)
-        yield from (line("   ", f"{number} × {each}" if number > 1 else each) for each, number in counter.items())
+        yield from (line("   ", each) for each in _running_tasks(status.running))
     if status.placement_error is not None:
         yield line(("no placement found", "bold"))
         yield from (line("   ", each) for each in (status.placement_error.message, *status.placement_error.details))
@@ -123,6 +124,19 @@ def _parts(status: Status) -> Iterator[RenderableType]:
     for each in status.diagnostics:
         yield from plans.finding(each)
     yield _end(status)
+
+
+def _running_tasks(running: Sequence[RunningTask]) -> Iterator[str]:
+    """Yield each kind of task with the VMs that it works on; of clones these may be one source, several times."""
+    for names, what in fold_rows((task.vm_name, _name_task(task.what)) for task in running):
+        counter = Counter(sorted(names, key=natural_key))
+        several = [f"{name} (× {number})" if number > 1 else name for name, number in counter.items()]
+        yield f"{what}: {list_names(several)}"
+
+
+def _name_task(what: str) -> str:
+    """Return vCenter's id of a task in words: `VirtualMachine.powerOn` is `power on`."""
+    return _CAPITAL.sub(" ", what.rpartition(".")[2]).lower() or "a task"
 
 
 def _describe_deletion(gone: DeleteVm) -> str:

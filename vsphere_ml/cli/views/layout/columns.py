@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.table import Table
 
-_GAP = 2  # blanks between columns
+_GAP, _NARROW = 2, 1  # blanks between columns, and where that alone keeps every row on one line
 _SHORT = 10  # letters of what is never folded, such as a figure and its unit
 _TALL = 2  # lines of a cell; with more of them a table is too narrow for all its columns
 _HOSTS = frozenset({"HOST", "HOSTS"})  # titles of columns with names of hosts
@@ -36,6 +36,10 @@ class Columns:
             yield _pad(self.titles, self.rows, widths) if self._is_of_lines() else _align(self.titles, self.rows, most)
             return
         rows = [list(row) for row in zip(*self._shorten_hosts(), strict=True)] if self.rows else self.rows
+        widths = _widths(self.titles, rows, _longest_line)
+        if self._is_of_lines() and _total(widths, _NARROW) <= most < _total(widths):
+            yield _pad(self.titles, rows, widths, _NARROW)
+            return
         left_out = self._left_out(rows, most)
         titles, fewer = _drop_columns(left_out, self.titles, rows)
         if _width(titles, fewer, _longest_word) > most:
@@ -113,17 +117,17 @@ def _width(titles: Sequence[str], rows: Sequence[Sequence[Text]], measure: Calla
     return _total(_widths(titles, rows, measure))
 
 
-def _total(widths: Sequence[int]) -> int:
-    return sum(widths) + _GAP * (len(widths) - 1)
+def _total(widths: Sequence[int], gap: int = _GAP) -> int:
+    return sum(widths) + gap * (len(widths) - 1)
 
 
-def _pad(titles: Sequence[str], rows: Sequence[Sequence[Text]], widths: Sequence[int]) -> Text:
+def _pad(titles: Sequence[str], rows: Sequence[Sequence[Text]], widths: Sequence[int], gap: int = _GAP) -> Text:
     """Return rows of which none is wrapped. rich's table lays out each cell anew, which takes ten times as long."""
     made = Text(no_wrap=True, overflow="ignore")
     for at, row in enumerate([[Text(title, style="bold") for title in titles], *rows]):
         made.append("\n" if at else "")
-        for cell, width, gap in zip(row, widths, [_GAP] * (len(widths) - 1) + [0], strict=True):
-            made.append_text(cell).append(" " * (width - cell.cell_len + gap))
+        for cell, width, blanks in zip(row, widths, [gap] * (len(widths) - 1) + [0], strict=True):
+            made.append_text(cell).append(" " * (width - cell.cell_len + blanks))
     return made
 
 

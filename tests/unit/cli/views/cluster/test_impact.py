@@ -12,7 +12,7 @@ from vsphere_ml.core.model.inventory import HostRef
 from vsphere_ml.core.plan.changes import DeleteVm, PowerOff, PowerOn
 from vsphere_ml.core.plan.plan import Plan, Stage
 
-STOPS, FOREIGN, DELETES, REBOOTS = "powers on again", "of others", "deletes", "reboots"
+STOPS, FOREIGN, DELETES, REBOOTS = "on again", "of others", "deletes", "reboots"
 
 
 def host(name: str, *, stopped: tuple[str, ...] = (), foreign: tuple[str, ...] = ()) -> HostPlan:

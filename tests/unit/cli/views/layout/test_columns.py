@@ -56,6 +56,15 @@ def test_the_domain_that_hosts_share_is_left_off_only_where_that_is_needed() -> 
     assert "esx-9.elsewhere.test" in drawn(80, [*ROWS, *other])
 
 
+def test_columns_stand_closer_where_that_alone_keeps_rows_on_one_line() -> None:
+    wide = max(map(len, drawn(200, ROWS).splitlines())) - len(".lab.test")
+    gaps = len(TITLES) - 1
+    assert {len(drawn(width, ROWS).splitlines()) for width in (wide, wide - gaps)} == {1 + len(ROWS)}
+    assert "same PCIe switch  10.0.0.9" in drawn(wide, ROWS)
+    assert "same PCIe switch 10.0.0.9" in drawn(wide - gaps, ROWS)
+    assert len(drawn(wide - gaps - 1, ROWS).splitlines()) > 1 + len(ROWS)
+
+
 def test_an_address_in_place_of_a_hosts_name_stays_whole() -> None:
     by_address = [(*ROWS[0][:2], "10.20.30.40", *ROWS[0][3:])]
     assert "10.20.30.40" in drawn(60, by_address)
