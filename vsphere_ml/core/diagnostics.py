@@ -54,4 +54,7 @@ class Refusal(Diagnostic):
     flags: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{Diagnostic.__str__(self)}: {', '.join(self.details)}" if self.details else Diagnostic.__str__(self)
+        if not self.details:
+            return Diagnostic.__str__(self)
+        about = self.message if self.target in self.details else Diagnostic.__str__(self)
+        return f"{about}: {', '.join(self.details)}"

@@ -248,6 +248,7 @@ def test_running_vms_are_stopped_only_when_that_is_allowed() -> None:
         provision(wanted, site, show=shown.append)
     assert refusal.value.code == "plan.interrupts"
     assert refusal.value.target == "node-1"
+    assert str(refusal.value).count("node-1") == 1
     assert [list(each.interrupting) for each in shown] == [[PowerOff(vm="node-1")]], "what is refused is shown"
 
     report = provision(wanted, site, allow_downtime=True)
