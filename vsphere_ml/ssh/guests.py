@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec, GuestAccess, NodeSpec
     from vsphere_ml.core.ports.vcenter import Clock
     from vsphere_ml.core.secret import Secret
+    from vsphere_ml.ssh.ahead import ConnectionsAhead
 
 T = TypeVar("T")
 
@@ -41,6 +42,7 @@ class SshGuests:
     sudo_password: Secret | None = None
     own_key: bool = False  # `access.key_file` is the cluster's own
     parallel: int = PARALLEL
+    ahead: ConnectionsAhead | None = None
 
     @property
     def known_hosts(self) -> KnownHosts:
@@ -80,6 +82,7 @@ class SshGuests:
             jump=jump_target(access.jump, self.known_hosts) if access.jump else None,
             fingerprint=access.fingerprints.get(place.name),
             trust_first_use=access.host_keys is HostKeys.FIRST_USE,
+            ahead=self.ahead,
         )
 
     def login(self) -> Login:

@@ -44,22 +44,27 @@ def run(terminal: Terminal, words: Command = None, *, given: _RunOptions) -> Ans
 
     Example: `vsml run -- 'lspci | grep -c NVIDIA'`, or `vsml run --sudo -- apt-get install -y iperf3`
     """
-    from vsphere_ml.cli.views.guests import command as view
-    from vsphere_ml.cli.views.progress.both_listeners import following_both
-    from vsphere_ml.cli.wiring import guest_wiring, site_wiring
+    from vsphere_ml.cli.wiring import guest_wiring
     from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.nodes.selection import select_nodes
-    from vsphere_ml.flows.guests import command as flow
-    from vsphere_ml.ssh.openssh import line
 
     if not words:
         raise ConfigError("there is no command to run", code="usage", hint="vsml run -- uname -r")
     spec = load(given.file)
+    selected = select_nodes(spec, given.only or ())
+    ahead = None if given.refresh else guest_wiring.connect_ahead(selected, given.parallel)
+
+    from vsphere_ml.cli.views.guests import command as view
+    from vsphere_ml.cli.views.progress.both_listeners import following_both
+    from vsphere_ml.cli.wiring import site_wiring
+    from vsphere_ml.flows.guests import command as flow
+    from vsphere_ml.ssh.openssh import line
+
     clock = site_wiring.SystemClock()
-    guests = guest_wiring.guests(spec, clock, given.parallel, sudo=given.sudo)
+    guests = guest_wiring.guests(spec, clock, given.parallel, sudo=given.sudo, ahead=ahead)
     with following_both(terminal.err) as both:
         said = flow.run(
-            select_nodes(spec, given.only or ()),
+            selected,
             flow.GuestCommand(text=line(words), as_root=given.sudo, timeout_s=given.limit),
             guests,
             places=flow.KnownPlaces(
