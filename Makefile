@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Compiling anew what every `vsml` imports would take half its CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help browser setup demo test test-gpu test-long check coverage lint types layers go-test py-test packages bench-provision bench-commands bench-guests bench-overhead bench-engines bench-placement bench-boots bench-large-files bench-first-hour fuzz lock clean
+.PHONY: help browser setup demo test test-gpu test-long check coverage lint types layers go-test py-test packages bench-provision bench-commands bench-peers bench-guests bench-overhead bench-engines bench-placement bench-boots bench-large-files bench-first-hour fuzz lock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ bench-provision: setup ## speed against a limit or a peer in the same run
 
 bench-commands: setup ## whole commands against pyVmomi alone, parallel govc and paramiko (guests need root on Linux)
 	$(BIN)/python -m benchmarks.whole_commands
+
+bench-peers: setup ## a provision of 8 VMs against vhpc-toolkit, Ansible and OpenTofu, which it builds the first time
+	$(BIN)/python -m benchmarks.peers
 
 bench-guests: setup ## a look at 32 lab guests against a bare SSH loop (needs root on Linux)
 	$(BIN)/python -m benchmarks.guests

@@ -17,7 +17,7 @@ import yaml
 from tests.integration.api_server import ApiServer, path_of
 from tests.integration.guests import in_pods
 from tests.peers import clients
-from tests.peers.conftest import environment
+from tests.peers.clients import environment
 from tests.unit.kubernetes.export.exports import GPUS_ALONE
 from tests.waiting import until
 from vsphere_ml.core.diagnostics import Severity

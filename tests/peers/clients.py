@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import platform
 import subprocess
 import sys
 import venv
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.peers import debian, prometheus
 from vsphere_ml.lab import build, folders, toolchain
 
+if TYPE_CHECKING:
+    from vsphere_ml.lab.state import Lab
+
 LOCKS = Path(__file__).parents[2] / "requirements"
 TERRAFORM = Path(__file__).parent / "terraform"
+PROVIDER_VERSION = "1.26.0"
+ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def ansible() -> Path:
     """Return the folder of Ansible's programs, installed first where they are not."""
     return _environment(LOCKS / "peers.lock")
+
+
+def vhpc_toolkit() -> Path:
+    """Return the folder of a Python with vhpc-toolkit, which has no program of its own; installed where it is not."""
+    return _environment(LOCKS / "vhpc.lock")
 
 
 def kubectl() -> Path:
@@ -49,6 +62,20 @@ def vsphere_provider() -> Path:
     return _go_program(TERRAFORM / "vsphere", "github.com/hashicorp/terraform-provider-vsphere")
 
 
+def provider_mirror() -> Path:
+    """Return a mirror on disk with the provider in it, under the name by which `vsml export terraform` asks for it."""
+    program = vsphere_provider()
+    mirror = program.parent / "mirror"
+    system = f"linux_{ARCHITECTURE[platform.machine()]}"
+    folder = mirror / "registry.opentofu.org/vmware/vsphere" / PROVIDER_VERSION / system
+    mirrored = folder / f"{program.name}_v{PROVIDER_VERSION}"
+    with folders.hold_lock(program.parent.with_suffix(".lock")):
+        if not mirrored.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            mirrored.hardlink_to(program)
+    return mirror
+
+
 def _go_program(module: Path, package: str) -> Path:
     """Return a program of other people's that a module of ours names as its tool, with all its sources by checksum."""
     sources = (module / "go.mod").read_bytes() + (module / "go.sum").read_bytes()
@@ -61,6 +88,38 @@ def _go_program(module: Path, package: str) -> Path:
             subprocess.run(command, cwd=module, env=toolchain.environment(go), check=True)
             Path(f"{program}.new").replace(program)
     return program
+
+
+def environment(lab: Lab) -> dict[str, str]:
+    """Return the environment in which govc and Ansible find the lab and verify its certificate."""
+    names = {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR"}
+    return {name: value for name, value in os.environ.items() if name in names} | {
+        "GOVC_URL": lab.url,
+        "GOVC_USERNAME": lab.username,
+        "GOVC_PASSWORD": lab.password(),
+        "GOVC_TLS_CA_CERTS": str(lab.ca_file),
+        "VMWARE_HOST": lab.address.split(":")[0],
+        "VMWARE_PORT": lab.address.split(":")[1],
+        "VMWARE_USER": lab.username,
+        "VMWARE_PASSWORD": lab.password(),
+        "VMWARE_VALIDATE_CERTS": "true",
+        "SSL_CERT_FILE": str(lab.ca_file),
+        "REQUESTS_CA_BUNDLE": str(lab.ca_file),
+    }
+
+
+def opentofu_environment(lab: Lab, folder: Path) -> dict[str, str]:
+    """Return the environment in which OpenTofu keeps to a folder, and has the provider from disk and nothing else."""
+    settings = folder / "tofu.rc"
+    settings.write_text(f'provider_installation {{\n  filesystem_mirror {{ path = "{provider_mirror()}" }}\n}}\n')
+    return environment(lab) | {
+        "HOME": str(folder),
+        "TF_CLI_CONFIG_FILE": str(settings),
+        "TF_IN_AUTOMATION": "1",
+        "VSPHERE_SERVER": lab.address,
+        "VSPHERE_USER": lab.username,
+        "VSPHERE_PASSWORD": lab.password(),
+    }
 
 
 if __name__ == "__main__":

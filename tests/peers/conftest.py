@@ -1,8 +1,7 @@
-"""A lab for other people's clients, and the environments those clients run in."""
+"""A lab for other people's clients."""
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,21 +35,3 @@ def govc() -> Path:
 @pytest.fixture(scope="session")
 def ansible() -> Path:
     return clients.ansible()
-
-
-def environment(lab: Lab) -> dict[str, str]:
-    """Return the environment in which govc and Ansible find the lab and verify its certificate."""
-    names = {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR"}
-    return {name: value for name, value in os.environ.items() if name in names} | {
-        "GOVC_URL": lab.url,
-        "GOVC_USERNAME": lab.username,
-        "GOVC_PASSWORD": lab.password(),
-        "GOVC_TLS_CA_CERTS": str(lab.ca_file),
-        "VMWARE_HOST": lab.address.split(":")[0],
-        "VMWARE_PORT": lab.address.split(":")[1],
-        "VMWARE_USER": lab.username,
-        "VMWARE_PASSWORD": lab.password(),
-        "VMWARE_VALIDATE_CERTS": "true",
-        "SSL_CERT_FILE": str(lab.ca_file),
-        "REQUESTS_CA_BUNDLE": str(lab.ca_file),
-    }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.peers.conftest import environment
+from tests.peers.clients import environment
 
 if TYPE_CHECKING:
     from vsphere_ml.lab.state import Lab

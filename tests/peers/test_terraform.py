@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import re
-import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -19,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.peers import clients
-from tests.peers.conftest import environment
 from vsphere_ml.lab import server
 
 if TYPE_CHECKING:
@@ -30,10 +27,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.peers, pytest.mark.lab, pytest.mark.long, pytest.mark.timeout(3600)]
 
-VERSION = "1.26.0"
 TEMPLATE = "ubuntu-22.04-gpu"
 NOT_IN_1_26 = ("memory_reservation_locked_to_max", "hardware_version")
-ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}
 ADDRESS = "vsphere_virtual_machine.{}"
 
 CLUSTER = """
@@ -125,19 +120,10 @@ resource "vsphere_virtual_machine" "made" {
 class Tofu:
     """OpenTofu in a folder of its own, which has the provider from disk and nothing from the network."""
 
-    def __init__(self, program: Path, mirror: Path, folder: Path, lab: Lab) -> None:
+    def __init__(self, folder: Path, lab: Lab) -> None:
         self.folder = folder
-        self._program = program
-        settings = folder / "tofu.rc"
-        settings.write_text(f'provider_installation {{\n  filesystem_mirror {{ path = "{mirror}" }}\n}}\n')
-        self._env = environment(lab) | {
-            "HOME": str(folder),
-            "TF_CLI_CONFIG_FILE": str(settings),
-            "TF_IN_AUTOMATION": "1",
-            "VSPHERE_SERVER": lab.address,
-            "VSPHERE_USER": lab.username,
-            "VSPHERE_PASSWORD": lab.password(),
-        }
+        self._program = clients.opentofu()
+        self._env = clients.opentofu_environment(lab, folder)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(self._program), *arguments]
@@ -159,18 +145,6 @@ class Tofu:
         return {each["address"]: each["change"] for each in document.get("resource_changes", ())}
 
 
-@pytest.fixture(scope="session")
-def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A mirror on disk with the provider in it, under the name by which the export asks for it."""
-    root = tmp_path_factory.mktemp("mirror")
-    system = f"linux_{ARCHITECTURE[platform.machine()]}"
-    folder = root / "registry.opentofu.org/vmware/vsphere" / VERSION / system
-    program = folder / f"terraform-provider-vsphere_v{VERSION}"
-    folder.mkdir(parents=True)
-    shutil.copy(clients.vsphere_provider(), program)
-    return root
-
-
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with pytest.MonkeyPatch.context() as patch:
@@ -183,9 +157,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 @pytest.fixture
-def tofu(mirror: Path, lab: Lab, tmp_path: Path) -> Tofu:
+def tofu(lab: Lab, tmp_path: Path) -> Tofu:
     (tmp_path / "work").mkdir()
-    return Tofu(clients.opentofu(), mirror, tmp_path / "work", lab)
+    return Tofu(tmp_path / "work", lab)
 
 
 def vsml(lab: Lab, *arguments: str) -> str:

@@ -1,0 +1,1 @@
+"""Other people's tools that make the same eight VMs as one `vsml provision`."""
