@@ -8,6 +8,7 @@ from tests.fakes.pictures import seed_7u2
 from vsphere_ml.cli.cluster.file_questions import NewFile, Questions
 from vsphere_ml.cli.cluster.init import InitOptions
 from vsphere_ml.cli.consent import Declined
+from vsphere_ml.cli.options import SiteOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +19,7 @@ END_OF_INPUT = "\x04"
 
 
 def ask(made: Shown) -> NewFile:
-    return Questions(made.terminal, InitOptions()).ask_all(seed_7u2(), {"lab": "default"}, "new.toml")
+    return Questions(made.terminal, InitOptions(site=SiteOptions())).ask_all(seed_7u2(), {"lab": "default"}, "new.toml")
 
 
 def test_enter_takes_the_first_choice(shown: Callable[..., Shown], person: Callable[[str], None]) -> None:
