@@ -1,9 +1,10 @@
 """Clones, equips and powers on VMs with pyVmomi alone, all tasks at once: a peer of `vsml provision`.
 
-    python -m benchmarks.bare_provision NUMBER
+    python -m benchmarks.bare_provision NUMBER [WAVES]
 
 A script of the kind that one writes for one site: it looks up its objects by name, plans nothing, asks nothing, reads
-nothing back, and puts a VM on each host in turn. The connection comes from GOVC_*, as for govc.
+nothing back, and puts a VM on each host in turn. It powers the VMs on in so many waves (one), and prints the seconds
+from the first clone's call to the last power-on's end. The connection comes from GOVC_*, as for govc.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import os
 import ssl
 import sys
+import time
+from collections import defaultdict
 from typing import Any
 from urllib.parse import urlparse
 
@@ -24,7 +27,7 @@ _collector: Any = vmodl.query.PropertyCollector
 _vm: Any = vim.vm
 
 
-def main(number: int) -> None:
+def main(number: int, waves: int = 1) -> None:
     address = urlparse(os.environ["GOVC_URL"])
     instance: Any = SmartConnect(
         host=address.hostname,
@@ -39,15 +42,31 @@ def main(number: int) -> None:
     template = content.searchIndex.FindChild(datacenter.vmFolder, TEMPLATE)
     (store,) = [each for each in compute.datastore if each.name == DATASTORE]
     hosts = sorted(compute.host, key=lambda host: host.name)
+    begun = time.monotonic()
     clones = {}
     for at in range(number):
         place = _vm.RelocateSpec(host=hosts[at % len(hosts)], pool=compute.resourcePool, datastore=store)
         spec = _vm.CloneSpec(location=place, config=equipped(), powerOn=False, template=False)
-        clones[template.Clone(folder=datacenter.vmFolder, name=f"bare-{at + 1:02}", spec=spec)] = at
-    starts = [vm.PowerOn() for vm in ended(content, list(clones))]
+        clones[template.Clone(folder=datacenter.vmFolder, name=f"bare-{at + 1:02}", spec=spec)] = at * waves // number
+    start(content, clones)
+    print(f"{time.monotonic() - begun:.2f}")
+    Disconnect(instance)
+
+
+def start(content: Any, clones: dict[Any, int]) -> None:
+    """Power on what these tasks clone, by the number of its wave; those of the first as soon as each is there."""
+    starts, later = [], defaultdict(list)
+    for task, vm in ended(content, list(clones)):
+        if clones[task]:
+            later[clones[task]].append(vm)
+        else:
+            starts.append(vm.PowerOn())
+    for wave in sorted(later):
+        for _ in ended(content, starts):
+            pass
+        starts = [vm.PowerOn() for vm in later[wave]]
     for _ in ended(content, starts):
         pass
-    Disconnect(instance)
 
 
 def equipped() -> Any:
@@ -67,7 +86,7 @@ def equipped() -> Any:
 
 
 def ended(content: Any, tasks: list[Any]) -> Any:
-    """Yield each task's result as soon as it ends. Raises its fault when it fails."""
+    """Yield each task with its result as soon as it ends. Raises its fault when it fails."""
     collector = content.propertyCollector
     objects = [_collector.ObjectSpec(obj=task) for task in tasks]
     properties = [_collector.PropertySpec(type=vim.Task, pathSet=["info.state", "info.error", "info.result"])]
@@ -84,9 +103,9 @@ def ended(content: Any, tasks: list[Any]) -> Any:
                 raise values["info.error"]
             if values.get("info.state") == "success":
                 del seen[each.obj]
-                yield values.get("info.result")
+                yield each.obj, values.get("info.result")
     filters.Destroy()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(*map(int, sys.argv[1:]))

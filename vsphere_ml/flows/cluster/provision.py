@@ -106,7 +106,8 @@ class _Provision:
     rolling: int = 0
     hosts: tuple[HostOutcome, ...] = ()
     not_applied: tuple[NotApplied, ...] = ()
-    seconds: float = 0.0
+    begun: float = 0.0
+    seconds: float = 0.0  # from the first change to the last
     last: SiteComparison | None = None
     guests: ConfigureResult | None = None
     restarts: Restarts = field(init=False)  # one for the run: what it has tried counts in every batch
@@ -117,7 +118,7 @@ class _Provision:
         self.restarts = Restarts(self.run.spec, self.run.vcenter, self.walk, customized)
 
     def act(self, todo: Proposal) -> None:
-        begun = self.run.clock.now()
+        self.begun = self.run.clock.now()
         if todo.plan:
             placed = self._with_template(self._made_ready(todo), todo)
             self.run.notify(Acting(plan=placed.plan))
@@ -125,7 +126,6 @@ class _Provision:
         inventory = self._compare_again()
         if todo.plan:
             inventory = self._restart_misplaced(inventory)
-            self.seconds = self.run.clock.now() - begun
         if todo.guests is not None and self.given.phase is not None:
             from vsphere_ml.flows.guests import guest_phase
 
@@ -141,6 +141,7 @@ class _Provision:
             for vm in stopped if failed else ():
                 self.walk.give_up(vm, failed)
             self.not_applied += act(self.run.spec, replace(placed, plan=part), self.run.vcenter, self.walk)
+            self._note_change()
             if stopped and not failed:
                 failed = self._verify(stopped, todo)
 
@@ -161,6 +162,9 @@ class _Provision:
             wrong = [name for name, guest in seen.items() if guest.error is not None]
         return f"{', '.join(wrong)} did not come back as planned" if wrong else ""
 
+    def _note_change(self) -> None:
+        self.seconds = self.run.clock.now() - self.begun
+
     def _compare_again(self) -> Inventory:
         inventory = read_site(self.run, why="again")
         self.last = compare(self.run.spec, inventory)
@@ -170,6 +174,7 @@ class _Provision:
         """Start the VMs anew that ESXi gave other GPUs than they were set up for; return the site as it is then."""
         while self.last is not None and (nodes := self.restarts.due(self.last.plan)):
             self.not_applied += self.restarts.carry_out(nodes, inventory)
+            self._note_change()
             inventory = self._compare_again()
         return inventory
 

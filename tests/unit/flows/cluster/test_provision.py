@@ -20,8 +20,10 @@ from vsphere_ml.core.ports.events import Acting, ReadingInventory, Started
 
 if TYPE_CHECKING:
     from tests.golden import Golden
+    from vsphere_ml.core.model.inventory import Inventory
     from vsphere_ml.core.plan.changes import Change
     from vsphere_ml.core.plan.plan import Plan
+    from vsphere_ml.core.ports.vcenter import Scope
 
 
 def refusing(kind: type, *vms: str) -> FakeVCenter:
@@ -51,6 +53,21 @@ def test_a_second_run_has_nothing_to_do(picture: object, spec: object, pairing: 
     assert second.done
     assert not second.applied
     assert len(site.done) == written
+
+
+class SlowLooks(FakeVCenter):
+    """A vCenter that takes a minute to be looked at."""
+
+    def read_site(self, scope: Scope) -> Inventory:
+        self.clock.sleep(60.0)
+        return super().read_site(scope)
+
+
+def test_the_seconds_are_those_from_the_first_change_to_the_last() -> None:
+    site = SlowLooks(quad_8u3(), takes=lambda change: 5.0 if isinstance(change, CloneVm | PowerOn) else 0.0)
+    report = provision(cluster(2), site)
+    assert report.done
+    assert report.seconds == 10.0
 
 
 def test_nothing_is_written_without_a_yes() -> None:
