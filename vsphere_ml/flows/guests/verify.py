@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.errors import GuestError, VsmlError
+from vsphere_ml.core.order import count, fold_names
 from vsphere_ml.flows.guests import boot
 from vsphere_ml.flows.guests import guests as of_guests
 from vsphere_ml.flows.guests.visit import run_with_retry
@@ -15,7 +16,7 @@ from vsphere_ml.guest.facts import wanted
 from vsphere_ml.guest.facts.verify import verify as ask
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from vsphere_ml.flows.guests.guests import GuestPhase
     from vsphere_ml.flows.run_context import RunContext
@@ -26,6 +27,9 @@ _HINT = (
     "`vsml configure` provides what its playbooks say, and `vsml enable-ats` ATS; "
     "`vsml verify -v` has the command that shows each fact again"
 )
+
+
+MANY_ANSWERS = 4  # to one fact that fails; of more only an example is shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,20 +52,35 @@ class Verification:
         """Return what makes this a failure: a fact that is not so, or a node that nobody could ask."""
         if not self.failing and not self.errors:
             return None
+        failed = f"{count(len(self.failing), 'fact')} {'is' if len(self.failing) == 1 else 'are'} not as required"
+        unasked = f"{count(len(self.errors), 'node')} could not be asked"
         return GuestError(
-            f"{self.cluster}: facts that are not as they should be: {len(self.failing)}; "
-            f"nodes that could not be asked: {len(self.errors)}",
+            f"{self.cluster}: {'; '.join([failed] * bool(self.failing) + [unasked] * bool(self.errors))}",
             code="guest.not-verified",
             target=self.cluster,
-            hint=self.hint,
-            details=(
-                *(f"{each.target}: {each.fact}: {each.message}" for each in self.failing),
-                *(error.message for error in self.errors.values()),
-            ),
+            hint=self.hint if self.failing else "`vsml status` shows the nodes",
+            details=tuple(self._describe_failures()),
         )
+
+    def _describe_failures(self) -> Iterator[str]:
+        """Yield what fails, each once with all nodes of which it is true; many answers to one fact as an example."""
+        facts: dict[str, dict[str, list[str]]] = {}
+        for each in self.failing:
+            facts.setdefault(f"{each.fact}: ", {}).setdefault(each.message, []).append(each.target)
+        for name, error in self.errors.items():
+            facts.setdefault("", {}).setdefault(error.reason, []).append(name)
+        for fact, answers in facts.items():
+            alike = answers if len(answers) <= MANY_ANSWERS else _give_example(answers)
+            yield from (f"{', '.join(fold_names(names))}: {fact}{why}" for why, names in alike.items())
 
     def _fails(self, severity: Severity) -> bool:
         return severity is not Severity.OK if self.strict else severity is Severity.ERROR
+
+
+def _give_example(answers: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return the first of many answers as that of all their nodes."""
+    why = f"{len(answers)} different answers, such as {next(iter(answers))}"
+    return {why: [name for names in answers.values() for name in names]}
 
 
 def verify(run: RunContext, phase: GuestPhase, *, only: Collection[str] = (), strict: bool = False) -> Verification:

@@ -9,6 +9,7 @@ from rich.console import Group
 from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.core.order import fold_names
+from vsphere_ml.flows.guests.verify import MANY_ANSWERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -66,7 +67,7 @@ def _count_other_facts(seen: Verification) -> str:
 def _fold(evidence: Sequence[Evidence], *, every: bool) -> Iterator[tuple[Evidence, str, str]]:
     """Yield facts with the nodes they are true of, and what was seen: three nodes and more alike in one row.
 
-    Where all is `ok` and yet different, only an example is shown, unless `every` one is wanted.
+    Where all is `ok` and yet different, or much of it, only an example is shown, unless `every` one is wanted.
     """
     if len({each.target for each in evidence}) <= _FEW:
         yield from ((each, each.target, each.message) for each in evidence)
@@ -75,7 +76,7 @@ def _fold(evidence: Sequence[Evidence], *, every: bool) -> Iterator[tuple[Eviden
     for each in evidence:
         facts.setdefault((each.fact, each.severity), {}).setdefault(each.message, []).append(each)
     for (_, verdict), alike in facts.items():
-        if verdict == "ok" and len(alike) > _FEW and not every:
+        if len(alike) > (_FEW if verdict == "ok" else MANY_ANSWERS) and not every:
             found = [each for group in alike.values() for each in group]
             yield found[0], _names(found), f"{len(alike)} different answers, such as {found[0].message}"
         else:
