@@ -101,7 +101,7 @@ ANSWERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "job run --detach": ("job run", lambda _: RECORD),
     "job stop": (
         "job stop",
-        lambda _: job.stop_data(StoppedJob(record=RECORD, ended={"node-1": 2}, deleted=True, errors={})),
+        lambda _: job.stop_data(StoppedJob(record=RECORD, ended={"node-1": 2}, delete=True, errors={})),
     ),
     "list": ("list", lambda _: clusters.data(standing(), list_clusters(standing()))),
     "log": ("log", logged),

@@ -106,7 +106,7 @@ while [ -e "$folder" ]; do
     sleep 0.5
     i=$((i + 1))
 done
-printf '%s\\t%s\\n' "${{state:-lost}}" "$status"
+printf '%s\\t%s\\t%s\\n' "${{state:-lost}}" "$status" "$ended"
 tail -c +{start} "$folder/{log}" 2>/dev/null | head -c {piece} | base64
 """
 
@@ -118,6 +118,7 @@ class LogPiece:
     state: JobState
     status: int | None
     data: bytes
+    ended_s: int | None = None
 
 
 def lay_out(shell: Shell, job: Job, how: Launch, archive: Path | None) -> None:
@@ -197,8 +198,13 @@ def peek(shell: Probe, record: JobRecord, offset: int, wait_s: float) -> LogPiec
         piece=PIECE,
     )
     head, _, encoded = shell.ask({"peek": text})["peek"].out.partition("\n")
-    state, _, status = head.partition("\t")
-    return LogPiece(state=JobState(state), status=parse_integer(status), data=base64.b64decode(encoded))
+    state, status, ended = head.split("\t")
+    return LogPiece(
+        state=JobState(state),
+        status=parse_integer(status),
+        data=base64.b64decode(encoded),
+        ended_s=parse_integer(ended),
+    )
 
 
 def stop(shell: Shell, record: JobRecord) -> int:

@@ -485,7 +485,8 @@ def read_variables(given: Sequence[str], mark: str) -> dict[str, str]:
     pairs = [each.partition("=") for each in given]
     for entire, (name, equals, _) in zip(given, pairs, strict=True):
         if not equals or not _NAME.fullmatch(name) or name == mark:
-            raise ConfigError(f"--env {entire}", code="usage", hint="--env NCCL_ALGO=RING")
+            why = "is vsml's own" if name == mark else "is not NAME=VALUE"
+            raise ConfigError(f"--env {entire} {why}", code="usage", hint="--env NCCL_ALGO=RING")
     return {name: value for name, _, value in pairs}
 
 

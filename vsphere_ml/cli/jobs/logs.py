@@ -37,7 +37,12 @@ def logs(
     from vsphere_ml.flows.jobs.find import choose_job
 
     jobs = open_jobs(terminal, file, place, refresh=refresh)
-    return follow_job(terminal, jobs, choose_job(find_jobs(jobs), job), to_end=follow)
+    chosen = choose_job(find_jobs(jobs), job)
+    try:
+        return follow_job(terminal, jobs, chosen, to_end=follow)
+    except KeyboardInterrupt:
+        terminal.say(f"{chosen.record.run_id} goes on; end it with: vsml job stop {chosen.record.run_id}")
+        raise
 
 
 def follow_job(
@@ -47,7 +52,7 @@ def follow_job(
     from vsphere_ml.bench.model.user_job import JobState
     from vsphere_ml.cli.views.jobs import job as view
     from vsphere_ml.cli.views.layout.text import line
-    from vsphere_ml.flows.jobs.follow import JobLog
+    from vsphere_ml.flows.jobs.follow import JobLog, JobReport
 
     into = terminal.err if terminal.settings.output is Output.JSON else terminal.out
 
@@ -58,6 +63,7 @@ def follow_job(
     log = JobLog(record=job.record, show=show)
     ended = jobs.follow(job, log, to_end=to_end)
     if ended.state is JobState.RUNNING:
+        terminal.say(view.describe_report(JobReport(job=ended)))
         return Answer(data=view.job_data(ended))
     report = jobs.report(ended, log)
     terminal.say(view.describe_report(report))

@@ -107,9 +107,9 @@ def run(
         else:
             jobs = open_nodes(terminal, file, refresh=refresh, only=only)
             asked = replace(_request(jobs.spec, given, words), variables=variables, archive=archive)
-            record = start_job(jobs.spec, jobs.guests, jobs.places, asked)
+            record = start_job(jobs.spec, jobs.guests, jobs.nodes.of([node.name for node in jobs.spec.nodes]), asked)
     known_jobs(jobs).add([record.run_id])
-    terminal.say(view.describe_start(record))
+    terminal.say(view.describe_start(record, file if file != DEFAULT_FILE else None))
     if given.detach:
         return Answer(data=record)
     return _follow(terminal, jobs, record)

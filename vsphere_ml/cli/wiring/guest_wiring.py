@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.cli.wiring.known_jobs import guests_folder, state_folder
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.spec import FirstBootBy, GuestAccess, LoginKey
+from vsphere_ml.core.order import fold_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -108,7 +109,8 @@ def enter(spec: ClusterSpec, terminal: Terminal, made: SshGuests, names: Collect
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.flows.guests import boot
 
-    terminal.say(f"asking vCenter for the address of {', '.join(names)}: it is not known from an earlier run")
+    what, known = ("the address", "it is") if len(names) == 1 else ("the addresses", "they are")
+    terminal.say(f"asking vCenter for {what} of {', '.join(fold_names(names))}: {known} not known from an earlier run")
     with site_wiring.run_context(spec, terminal) as run:
         found = boot.wait_ready(run, boot.read_running_site(run), made, boot.start_deadline(0.0, run.clock), only=names)
     for error in found.errors.values():

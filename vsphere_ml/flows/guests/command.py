@@ -64,7 +64,7 @@ class CommandResult:
 
 
 def _describe_failures(failed: Collection[str], unreachable: Collection[str]) -> str:
-    parts = (("the command failed on", failed), ("no status of it from", unreachable))
+    parts = (("the command failed on", failed), ("no exit status from", unreachable))
     return "; ".join(f"{what} {', '.join(nodes)}" for what, nodes in parts if nodes)
 
 

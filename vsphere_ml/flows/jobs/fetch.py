@@ -28,7 +28,6 @@ def fetch_job(
         raise ConfigError(
             f"cannot write {into}: {error.strerror}", code="file.unwritable", target=str(into), hint="--into DIR"
         ) from error
-    own = [place for place in places if place.name in record.node_names]
     with tempfile.TemporaryDirectory(dir=into) as folder:
 
         def work(shell: Shell) -> tuple[str, ...]:
@@ -36,4 +35,4 @@ def fetch_job(
             user_job.fetch(shell, record, archive)
             return work_folder.unpack(archive, into / shell.name)
 
-        return in_each(guests, own, work)
+        return in_each(guests, places, work)

@@ -10,7 +10,7 @@ from vsphere_ml.bench.model.user_job import JobState
 from vsphere_ml.core.errors import NotPossible, VsmlError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
     from vsphere_ml.bench.model.user_job import FoundJob
     from vsphere_ml.core.model.spec import ClusterSpec
@@ -27,22 +27,39 @@ class JobList:
     errors: Mapping[str, VsmlError]
 
 
-def find_places(spec: ClusterSpec, known: KnownPlaces) -> tuple[GuestPlace, ...]:
-    """Return where the nodes answer, in the file's order; vCenter is asked for those that are not known."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPlaces:
+    """Where the nodes answer, in the file's order, and why the others have no place."""
+
+    places: tuple[GuestPlace, ...]
+    errors: Mapping[str, VsmlError]
+
+    def of(self, names: Collection[str]) -> tuple[GuestPlace, ...]:
+        """Return those of some nodes. Raises why one has none."""
+        for name, error in self.errors.items():
+            if name in names:
+                raise error
+        return tuple(place for place in self.places if place.name in names)
+
+
+def find_places(spec: ClusterSpec, known: KnownPlaces) -> JobPlaces:
+    """Return where the nodes answer; vCenter is asked for those that are not known."""
     missing = [node.name for node in spec.nodes if node.name not in known.known]
-    places = dict(known.known)
+    places, errors = dict(known.known), dict[str, VsmlError]()
     if missing:
         found = known.find(missing)
-        for error in found.errors.values():
-            raise error
+        errors |= found.errors
         places |= {place.name: place for place in found.places}
-    return tuple(places[node.name] for node in spec.nodes)
+    return JobPlaces(
+        places=tuple(places[node.name] for node in spec.nodes if node.name in places),
+        errors=errors,
+    )
 
 
-def find_jobs(spec: ClusterSpec, guests: Guests, places: Sequence[GuestPlace]) -> JobList:
+def find_jobs(spec: ClusterSpec, guests: Guests, nodes: JobPlaces) -> JobList:
     """Return the jobs whose records lie on these nodes."""
-    answers = guests.each(places, user_job.find_jobs)
-    errors = {name: each for name, each in answers.items() if isinstance(each, VsmlError)}
+    answers = guests.each(nodes.places, user_job.find_jobs)
+    errors = {**nodes.errors, **{name: each for name, each in answers.items() if isinstance(each, VsmlError)}}
     jobs = [job for each in answers.values() if not isinstance(each, VsmlError) for job in each]
     jobs = [job for job in jobs if job.record.cluster == spec.name]
     return JobList(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.user_job import FoundJob, JobRecord
     from vsphere_ml.core.model.guest import Shell
     from vsphere_ml.core.ports.vcenter import Clock, GuestPlace, Guests
+    from vsphere_ml.flows.jobs.find import JobPlaces
 
 T = TypeVar("T")
 PEEK_S = 3.0
@@ -97,12 +98,12 @@ def _read(shell: Shell, log: JobLog, *, to_end: bool) -> user_job.LogPiece:
             return piece
 
 
-def report(guests: Guests, places: Sequence[GuestPlace], job: FoundJob, log: JobLog) -> JobReport:
+def report(guests: Guests, nodes: JobPlaces, job: FoundJob, log: JobLog) -> JobReport:
     """Return what became of a job that was followed to its end."""
     record = job.record
     if job.state is not JobState.ENDED or job.status:
         return JobReport(job=job, error=describe_end(job, log.lines))
-    own = [place for place in places if place.name in record.node_names]
+    own = nodes.of(record.node_names)
     texts = in_each(guests, own, lambda shell: user_job.collect(shell, record))
     nccl = in_each(guests, own, lambda shell: user_job.nccl_log(shell, record))
     proofs = prove(build_job(record, JobSettings()), texts, "\n".join(nccl.values()))
@@ -111,7 +112,7 @@ def report(guests: Guests, places: Sequence[GuestPlace], job: FoundJob, log: Job
 
 def update_job(job: FoundJob, piece: user_job.LogPiece) -> FoundJob:
     """Return the job with what was seen last of it."""
-    return replace(job, state=piece.state, status=piece.status)
+    return replace(job, state=piece.state, status=piece.status, ended_s=piece.ended_s)
 
 
 def describe_end(job: FoundJob, lines: Sequence[str]) -> BenchError | None:
@@ -131,10 +132,11 @@ def describe_end(job: FoundJob, lines: Sequence[str]) -> BenchError | None:
         return None
     cause = find_cause(text)
     why = f": {cause.why}" if cause else ""
+    advice = "the first error of its last lines is usually the one to fix" if text else ""
     return BenchError(
         f"{record.run_id}: the command on {first} ended with status {job.status}{why}",
         code="job.failed",
         target=record.run_id,
-        hint=cause.hint if cause else "the first error of its last lines is usually the one to fix",
+        hint=cause.hint if cause else advice,
         details=last_lines(text),
     )

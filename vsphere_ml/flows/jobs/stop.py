@@ -9,60 +9,76 @@ from vsphere_ml.bench.launch import user_job
 from vsphere_ml.core.errors import GuestError, VsmlError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from vsphere_ml.bench.model.user_job import JobRecord
     from vsphere_ml.core.model.guest import Shell
-    from vsphere_ml.core.ports.vcenter import GuestPlace, Guests
+    from vsphere_ml.core.ports.vcenter import Guests
+    from vsphere_ml.flows.jobs.find import JobPlaces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppedJob:
-    """How many processes ended on each node, and why some nodes could not be seen to."""
+    """How many processes ended on each node, and why some nodes could not be seen to; `delete` as it was asked for."""
 
     record: JobRecord
     ended: Mapping[str, int]
-    deleted: bool
+    delete: bool = False
     errors: Mapping[str, VsmlError]
+
+    @property
+    def deleted(self) -> bool:
+        return self.delete and not self.errors
 
     @property
     def error(self) -> GuestError | None:
         if not self.errors:
             return None
+        what, option = ("go on or leave files", " --delete") if self.delete else ("go on", "")
         return GuestError(
-            f"{self.record.run_id} may go on in {', '.join(self.errors)}",
+            f"{self.record.run_id} may {what} in {', '.join(self.errors)}",
             code="job.not-stopped",
             target=self.record.run_id,
-            hint=f"vsml job stop {self.record.run_id}",
+            hint=f"vsml job stop {self.record.run_id}{option}",
             details=tuple(error.message for error in self.errors.values()),
         )
 
 
-def stop_job(guests: Guests, places: Sequence[GuestPlace], record: JobRecord, *, delete: bool = False) -> StoppedJob:
-    """End the job's processes on all its nodes; with `delete` its files go too, unless a process goes on.
+def stop_job(guests: Guests, nodes: JobPlaces, record: JobRecord, *, delete: bool = False) -> StoppedJob:
+    """End the job's processes on all its nodes; with `delete` its files go too, unless a process may go on.
 
-    The first node comes first: its launcher may just be starting ranks on the others, which are found afterwards.
+    The first node comes first: its launcher may just be starting ranks on the others, which are found afterwards. Its
+    files go last: without its record nobody would find the job again.
     """
 
     def end(shell: Shell) -> int:
         return user_job.stop(shell, record)
 
-    def end_all(shell: Shell) -> int:
-        ended = end(shell)
-        if delete:
-            user_job.delete(shell, record)
-        return ended
-
-    own = [place for place in places if place.name in record.node_names]
-    before = guests.each([place for place in own if place.name == record.node_names[0]], end)
-    answers = guests.each(own, end_all)
+    first = [place for place in nodes.places if place.name == record.node_names[0]]
+    others = [place for place in nodes.places if place.name in record.node_names[1:]]
+    before = guests.each(first, end)
+    answers = guests.each([*first, *others], end)
     counts = {name: each for name, each in answers.items() if not isinstance(each, VsmlError)}
+    errors = {**_list_missing_nodes(nodes, record, delete=delete), **_errors(answers)}
+    for places in (others, first) if delete else ():
+        errors |= {} if errors else _errors(guests.each(places, lambda shell: user_job.delete(shell, record)))
     return StoppedJob(
         record=record,
         ended={name: each + _count(before.get(name)) for name, each in counts.items()},
-        deleted=delete,
-        errors={name: each for name, each in answers.items() if isinstance(each, VsmlError)},
+        delete=delete,
+        errors=errors,
     )
+
+
+def _errors(answers: Mapping[str, object]) -> dict[str, VsmlError]:
+    return {name: each for name, each in answers.items() if isinstance(each, VsmlError)}
+
+
+def _list_missing_nodes(nodes: JobPlaces, record: JobRecord, *, delete: bool) -> dict[str, VsmlError]:
+    """Return why some of the job's nodes cannot be entered; where the VM is off nothing goes on, but files stay."""
+    nothing_there = {"guest.no-vm"} if delete else {"guest.no-vm", "guest.off"}
+    mine = ((name, nodes.errors.get(name)) for name in record.node_names)
+    return {name: error for name, error in mine if error is not None and error.code not in nothing_there}
 
 
 def _count(ended: int | VsmlError | None) -> int:

@@ -178,7 +178,7 @@ class PodJobs:
         pods = [_name_pod(str(each["metadata"]["name"]), record) for each in self._list_pods(record)]
         why = remove_all(self.api, self.clock, (ref,), {JOB_LABEL: record.run_id}) if delete else self._suspend(ref)
         errors = {record.run_id: BenchError(why, code="job.not-stopped", target=record.run_id)} if why else {}
-        return StoppedJob(record=record, ended=dict.fromkeys(pods, 1), deleted=delete, errors=errors)
+        return StoppedJob(record=record, ended=dict.fromkeys(pods, 1), delete=delete, errors=errors)
 
     def _suspend(self, ref: ObjectRef) -> str:
         """Suspend a job that runs, and wait for its pods' end; return why some are left, if so."""

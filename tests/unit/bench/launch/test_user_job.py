@@ -121,7 +121,8 @@ def test_a_job_is_found_with_its_record_and_its_status(shell: Any) -> None:
     ended = await_state(shell, JobState.ENDED)
     assert (ended.record, ended.status) == (RECORD, 7)
     assert ended.ended_s is not None
-    assert user_job.peek(shell, RECORD, 0, 0).data == b"deep blue\nwrong\n"
+    piece = user_job.peek(shell, RECORD, 0, 0)
+    assert (piece.data, piece.ended_s) == (b"deep blue\nwrong\n", ended.ended_s)
 
 
 def test_what_a_job_prints_comes_as_soon_as_it_is_there_from_the_byte_on_that_is_not_known(shell: Any) -> None:

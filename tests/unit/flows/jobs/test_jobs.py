@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.fakes.clock import FakeClock
+from tests.fakes.pictures import quad_8u3
+from tests.fakes.requirements import cluster
+from tests.fakes.site import FakeVCenter
 from tests.unit.bench.launch.test_user_job import RECORD
 from tests.unit.bench.sites import rdma_nodes
 from vsphere_ml.bench.launch.user_job import LogPiece
@@ -16,8 +19,10 @@ from vsphere_ml.bench.model.user_job import FoundJob, JobState
 from vsphere_ml.bench.probe.survey import Surveyed
 from vsphere_ml.core.errors import GuestError, NotPossible, VsmlError
 from vsphere_ml.core.ports.vcenter import GuestPlace
+from vsphere_ml.flows.guests.command import KnownPlaces
+from vsphere_ml.flows.guests.guests import find
 from vsphere_ml.flows.jobs import follow
-from vsphere_ml.flows.jobs.find import JobList, choose_job
+from vsphere_ml.flows.jobs.find import JobList, JobPlaces, choose_job, find_jobs, find_places
 from vsphere_ml.flows.jobs.start import choose_transport
 from vsphere_ml.flows.jobs.stop import stop_job
 
@@ -25,6 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 FIRST = GuestPlace(name="node-1", address="10.0.0.11", vm="vm-1")
+OTHER = GuestPlace(name="x", address="", vm="")
+PLACES = (FIRST, GuestPlace(name="node-2", address="10.0.0.12", vm="vm-2"))
+ON_TWO = replace(RECORD, nodes=(("node-1", "10.0.0.11"), ("node-2", "10.0.0.12")))
 
 
 def found(run_id: str, state: JobState = JobState.RUNNING, status: int | None = None) -> FoundJob:
@@ -117,6 +125,11 @@ def test_a_guest_that_is_lost_on_the_way_is_entered_again() -> None:
     assert follow.follow(guests, FIRST, log, FakeClock()) == ended
 
 
+def test_of_a_job_that_was_followed_it_is_known_when_it_ended() -> None:
+    piece = LogPiece(state=JobState.ENDED, status=0, data=b"", ended_s=1_800_000_000)
+    assert follow.update_job(found("train-cc"), piece).ended_s == piece.ended_s
+
+
 @pytest.mark.parametrize("visits", [[refuse], [lose] * 100])
 def test_a_guest_that_stays_lost_ends_it(visits: list[Callable[[Any], Any]]) -> None:
     guests: Any = Guests(visits)
@@ -125,14 +138,54 @@ def test_a_guest_that_stays_lost_ends_it(visits: list[Callable[[Any], Any]]) -> 
 
 
 def test_the_first_node_is_stopped_before_the_others_and_seen_to_again() -> None:
-    record = replace(RECORD, nodes=(("node-1", "10.0.0.11"), ("node-2", "10.0.0.12")))
     guests: Any = Guests([lambda _work: 3, lambda _work: 0, lose])
-    places = [FIRST, GuestPlace(name="node-2", address="10.0.0.12", vm="vm-2"), GuestPlace(name="x", address="", vm="")]
-    stopped = stop_job(guests, places, record)
+    stopped = stop_job(guests, JobPlaces(places=(*PLACES, OTHER), errors={}), ON_TWO)
     assert guests.entered == ["node-1", "node-1", "node-2"]
     assert (stopped.ended, list(stopped.errors)) == ({"node-1": 3}, ["node-2"])
     assert stopped.error is not None
     assert stopped.error.code == "job.not-stopped"
+
+
+def test_files_are_deleted_where_all_has_ended_the_record_last() -> None:
+    guests: Any = Guests([lambda _work: 1] * 5)
+    assert stop_job(guests, JobPlaces(places=PLACES, errors={}), ON_TWO, delete=True).deleted
+    assert guests.entered[-2:] == ["node-2", "node-1"]
+    kept: Any = Guests([lambda _work: 1, lambda _work: 1, lose])
+    assert not stop_job(kept, JobPlaces(places=PLACES, errors={}), ON_TWO, delete=True).deleted
+    assert kept.entered == ["node-1", "node-1", "node-2"]
+
+
+@pytest.mark.parametrize(
+    ("code", "delete", "named"),
+    [
+        ("guest.no-address", False, True),
+        ("guest.off", False, False),
+        ("guest.off", True, True),
+        ("guest.no-vm", True, False),
+    ],
+)
+def test_a_node_that_cannot_be_found_is_named_where_something_of_the_job_may_be_left(
+    code: str, *, delete: bool, named: bool
+) -> None:
+    nodes = JobPlaces(places=(FIRST,), errors={"node-2": GuestError(reason="why", code=code, target="node-2")})
+    stopped = stop_job(Guests([lambda _work: 1] * 3), nodes, ON_TWO, delete=delete)  # type: ignore[arg-type]
+    assert list(stopped.errors) == ["node-2"] * named
+    with pytest.raises(GuestError):
+        nodes.of(ON_TWO.node_names)
+    assert nodes.of(("node-1",)) == (FIRST,)
+
+
+def test_jobs_are_listed_where_a_node_cannot_be_found() -> None:
+    spec = cluster(3)
+    known = KnownPlaces(
+        known={"node-1": FIRST}, find=lambda names: find(spec, FakeVCenter(quad_8u3()).inventory, names)
+    )
+    nodes = find_places(spec, known)
+    jobs = find_jobs(spec, Guests([lambda _work: [found("train-bc")]]), nodes)  # type: ignore[arg-type]
+    assert [job.record.run_id for job in jobs.jobs] == ["train-bc"]
+    assert {name: error.code for name, error in jobs.errors.items()} == dict.fromkeys(
+        ("node-2", "node-3"), "guest.no-vm"
+    )
 
 
 def test_nccl_takes_the_best_that_all_guests_have() -> None:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.jobs.follow import JobReport
     from vsphere_ml.flows.jobs.stop import StoppedJob
 
-TITLES = ("JOB", "STATE", "STARTED", "NODES × RANKS", "LAUNCHER", "COMMAND")
-OPTIONAL = ("LAUNCHER", "NODES × RANKS", "STARTED")
+TITLES = ("JOB", "STATE", "STARTED", "RANKS", "LAUNCHER", "COMMAND")
+OPTIONAL = ("LAUNCHER", "RANKS", "STARTED")
 NO_LAUNCHER = "none"  # as `--launcher` calls ranks that are started by ssh alone
 _STYLES = {Verdict.YES: "green", Verdict.NO: "red", Verdict.UNKNOWN: "yellow"}
 
@@ -68,11 +68,12 @@ class FetchedJobData(TypedDict):
     files: Mapping[str, tuple[str, ...]]
 
 
-def describe_start(record: JobRecord) -> str:
-    """Return that a job was started, and how it is found again."""
+def describe_start(record: JobRecord, file: Path | None = None) -> str:
+    """Return that a job was started, and how it is found again; `file`: the cluster file, where it has to be named."""
     ranks = count(len(record.nodes) * record.ranks_per_node, "rank")
     where = f"{record.run_id}: {ranks} on {list_names(record.node_names)}"
-    return f"{where}\n   again: vsml job logs --follow {record.run_id}"
+    named = f"-f {shlex.quote(str(file))} " if file is not None else ""
+    return f"{where}\n   again: vsml job logs {named}--follow {record.run_id}"
 
 
 def table_of_jobs(found: JobList) -> RenderableType:
@@ -114,7 +115,7 @@ def _proof(proof: Proof) -> Text:
 
 def describe_stop(job: StoppedJob) -> Text:
     """Return how many processes ended where."""
-    what = "; its files are deleted" if job.deleted and not job.errors else ""
+    what = "; its files are deleted" if job.deleted else ""
     where = ", ".join(f"{name}: {number}" for name, number in job.ended.items())
     return line((job.record.run_id, "bold"), f": processes ended: {where or 'none'}{what}")
 
@@ -130,8 +131,8 @@ def job_data(job: FoundJob) -> Extended[JobRecord, JobStateData]:
 
 
 def _progress(job: FoundJob) -> JobStateData:
-    ended_at = None if job.ended_s is None else datetime.fromtimestamp(job.ended_s, UTC).isoformat()
-    return {"state": job.state, "status": job.status, "ended": ended_at}
+    ended = "" if job.ended_s is None else datetime.fromtimestamp(job.ended_s, UTC).isoformat()
+    return {"state": job.state, "status": job.status, "ended": ended.replace("+00:00", "Z") or None}
 
 
 def list_data(found: JobList) -> JobListData:

@@ -68,6 +68,6 @@ SCREENS: dict[str, Callable[[], RenderableType]] = {
         line(view.describe_start(RECORD)), view.describe_report(JobReport(job=ENDED, proofs=PROOFS[:2]))
     ),
     "job stop": lambda: view.describe_stop(
-        StoppedJob(record=RECORD, ended=dict.fromkeys(RECORD.node_names, 3), deleted=True, errors={})
+        StoppedJob(record=RECORD, ended=dict.fromkeys(RECORD.node_names, 3), delete=True, errors={})
     ),
 }
