@@ -54,7 +54,7 @@ def run(terminal: Terminal, words: Command = None, *, given: _RunOptions) -> Ans
     selected = select_nodes(spec, given.only or ())
     ahead = None if given.refresh else guest_wiring.connect_ahead(selected, given.parallel)
 
-    from vsphere_ml.cli.views.guests import command as view
+    from vsphere_ml.cli.import_aside import import_aside
     from vsphere_ml.cli.views.progress.both_listeners import following_both
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.flows.guests import command as flow
@@ -62,7 +62,7 @@ def run(terminal: Terminal, words: Command = None, *, given: _RunOptions) -> Ans
 
     clock = site_wiring.SystemClock()
     guests = guest_wiring.guests(spec, clock, given.parallel, sudo=given.sudo, ahead=ahead)
-    with following_both(terminal.err) as both:
+    with following_both(terminal.err) as both, import_aside("vsphere_ml.cli.views.guests.command"):
         said = flow.run(
             selected,
             flow.GuestCommand(text=line(words), as_root=given.sudo, timeout_s=given.limit),
@@ -73,6 +73,8 @@ def run(terminal: Terminal, words: Command = None, *, given: _RunOptions) -> Ans
             ),
             notify_guest=both.guests,
         )
+    from vsphere_ml.cli.views.guests import command as view
+
     errors = (said.error,) if said.error else ()
     return Answer(
         text=view.text(said), data=view.data(said), status=said.error.status if said.error else 0, errors=errors
