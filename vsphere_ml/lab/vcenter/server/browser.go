@@ -233,7 +233,9 @@ func (b *browser) option(ctx *simulator.Context, key string, only *types.Managed
 }
 
 // configOption fills what the API requires of the type; the simulator leaves it empty, and pyvmomi refuses that.
+// Terraform's provider compares hwVersion with a VM's version, and upgrades the VM where it is lower.
 func configOption(key string, guests []string, hardware types.VirtualHardwareOption) *types.VirtualMachineConfigOption {
+	hardware.HwVersion = int32(hardwareVersion(key))
 	return &types.VirtualMachineConfigOption{
 		Version: key, Description: "Virtual hardware version " + key[len("vmx-"):],
 		GuestOSDescriptor:    guestDescriptors(guests),

@@ -101,8 +101,11 @@ func TestHardwareVersionsEndAtTheModels(t *testing.T) {
 		if (err == nil) != accepted {
 			t.Errorf("key %q gave %v", key, err)
 		}
-		if err == nil && (reply.Returnval.Version != "vmx-19" || len(reply.Returnval.GuestOSDescriptor) != 1) {
-			t.Errorf("key %q gave version %s", key, reply.Returnval.Version)
+		if err != nil {
+			continue
+		}
+		if option := reply.Returnval; option.Version != "vmx-19" || option.HardwareOptions.HwVersion != 19 || len(option.GuestOSDescriptor) != 1 {
+			t.Errorf("key %q gave version %s, %d", key, option.Version, option.HardwareOptions.HwVersion)
 		}
 	}
 }
