@@ -6,8 +6,9 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.errors import GuestError, VsmlError
+from vsphere_ml.core.errors import GuestError, VsmlError, fold_errors
 from vsphere_ml.core.model.guest import CommandAnswer
+from vsphere_ml.core.order import fold_names
 from vsphere_ml.core.units import parse_integer
 from vsphere_ml.flows.guests.visit import run_with_retry
 from vsphere_ml.guest.events import GuestEnded
@@ -53,7 +54,7 @@ class CommandResult:
             code="guest.run-failed",
             target=self.cluster,
             hint="as root: vsml run --sudo -- COMMAND" if self._is_denied else "",
-            details=tuple(error.message for error in self.errors.values()),
+            details=fold_errors(self.errors),
         )
 
     @property
@@ -65,7 +66,7 @@ class CommandResult:
 
 def _describe_failures(failed: Collection[str], unreachable: Collection[str]) -> str:
     parts = (("the command failed on", failed), ("no exit status from", unreachable))
-    return "; ".join(f"{what} {', '.join(nodes)}" for what, nodes in parts if nodes)
+    return "; ".join(f"{what} {', '.join(fold_names(nodes))}" for what, nodes in parts if nodes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,13 +145,14 @@ def _group_answers(
 
 def _run(shell: Shell, command: GuestCommand) -> CommandAnswer:
     """Return the command's answer, also when it failed: its status is the last line of what is printed."""
-    text = shlex.quote(command.text)
     # In a subshell, so that it may exit, and need not be a program more to start.
-    answer = shell.run(
-        f"(eval {shlex.quote(f' {command.text}')}); s=$?; echo; echo $s",
-        timeout_s=command.timeout_s,
-        as_root=command.as_root,
-    )
+    text = f"(eval {shlex.quote(f' {command.text}')}); s=$?; echo; echo $s"
+    try:
+        answer = shell.run(text, timeout_s=command.timeout_s, as_root=command.as_root)
+    except GuestError as error:
+        if error.code != "guest.timeout":
+            raise
+        raise _timeout_error(shell.name, command) from error
     out, _, last = answer.out.removesuffix("\n").rpartition("\n")
     status = parse_integer(last)
     if status is None:
@@ -158,6 +160,15 @@ def _run(shell: Shell, command: GuestCommand) -> CommandAnswer:
             reason="the command printed more than can be kept",
             code="guest.unexpected-output",
             target=shell.name,
-            hint=f"{text} > FILE, and look at the file with `vsml ssh {shell.name}`",
+            hint=f"{shlex.quote(command.text)} > FILE, and look at the file with `vsml ssh {shell.name}`",
         )
     return CommandAnswer(status, out.removesuffix("\n"), answer.err)
+
+
+def _timeout_error(node: str, command: GuestCommand) -> GuestError:
+    return GuestError(
+        reason=f"the command had not ended after {command.timeout_s:g} s",
+        code="guest.timeout",
+        target=node,
+        hint="--max-time SECONDS waits longer",
+    )

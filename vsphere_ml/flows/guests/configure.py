@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.errors import ConfigError, GuestError, VsmlError
+from vsphere_ml.core.order import count
 from vsphere_ml.flows.guests import boot, fetch
 from vsphere_ml.flows.guests import guests as of_guests
 from vsphere_ml.flows.guests.nccl import with_topologies
@@ -84,8 +85,9 @@ class ConfigureResult:
         failed = [guest for guest in self.guests if guest.error is not None]
         if not failed:
             return None
+        verb = "does not match its" if len(failed) == 1 else "do not match their"
         return GuestError(
-            f"{len(failed)} of {len(self.guests)} guests of {self.plan.cluster} are not as their playbooks say",
+            f"{len(failed)} of {count(len(self.guests), 'guest')} of {self.plan.cluster} {verb} playbooks",
             code="guest.incomplete",
             target=self.plan.cluster,
             hint=_what_next([guest.error for guest in failed]),
@@ -263,7 +265,7 @@ def _is_failure(reached: Reached | VsmlError) -> bool:
 
 def _leave_out(node: str, failed: Sequence[str], notify: GuestListener) -> GuestError:
     """Return why a guest is left as it is, once that was told."""
-    reason = f"left as it is: {', '.join(failed)} did not come to what the playbooks say"
+    reason = f"left as it is: configuring {', '.join(failed)} failed"
     error = GuestError(reason=reason, code="guest.left-out", target=node)
     notify(GuestEnded(node=node, error=error))
     return error

@@ -72,7 +72,7 @@ class GuestPhase:
     given: StepInputs
     notify: GuestListener
     wait_s: float = 600.0  # for guests to be up
-    rolling: int = 0  # so many guests at a time, each as its playbooks say before the next; 0: all at once
+    rolling: int = 0  # so many guests at a time, each matches its playbooks before the next; 0: all at once
 
 
 def find(spec: ClusterSpec, inventory: Inventory, only: Collection[str] = ()) -> GuestTargets:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import user_job
 from vsphere_ml.bench.model.user_job import JobState
-from vsphere_ml.core.errors import NotPossible, VsmlError
+from vsphere_ml.core.errors import NotPossible, VsmlError, fold_errors
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -97,5 +97,5 @@ def _not_found(found: JobList, run_id: str, *, running: bool) -> NotPossible:
         code="job.not-found",
         target=found.cluster,
         hint="vsml job list",
-        details=tuple(error.message for error in found.errors.values()),
+        details=fold_errors(found.errors),
     )

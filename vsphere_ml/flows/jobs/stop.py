@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import user_job
-from vsphere_ml.core.errors import GuestError, VsmlError
+from vsphere_ml.core.errors import GuestError, VsmlError, fold_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +40,7 @@ class StoppedJob:
             code="job.not-stopped",
             target=self.record.run_id,
             hint=f"vsml job stop {self.record.run_id}{option}",
-            details=tuple(error.message for error in self.errors.values()),
+            details=fold_errors(self.errors),
         )
 
 

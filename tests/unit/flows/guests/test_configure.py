@@ -14,7 +14,7 @@ from tests.fakes.pictures import quad_8u3
 from tests.fakes.requirements import cluster
 from tests.fakes.site import FakeVCenter
 from tests.unit.flows.acting import Told, provision
-from vsphere_ml.core.errors import ConfigError, VsmlError
+from vsphere_ml.core.errors import ConfigError, GuestError, VsmlError
 from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.flows.guests import boot
 from vsphere_ml.flows.guests import guests as of_guests
@@ -362,6 +362,18 @@ def test_who_is_refused_for_not_being_root_is_advised_to_use_sudo(
     seen = site.run(f"echo '{words}' >&2; exit 1", as_root=as_root)
     assert seen.error is not None
     assert ("--sudo" in seen.error.hint) is advised
+
+
+def test_a_command_that_does_not_end_is_named_as_it_was_typed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    def last(_shell: object, command: str, **_given: object) -> None:
+        raise GuestError(reason=f"`{command}` had not ended", code="guest.timeout", target="node-1")
+
+    monkeypatch.setattr(FakeGuest, "run", last)
+    seen = site.run("sleep 30")
+    assert {each.code for each in seen.errors.values()} == {"guest.timeout"}
+    assert all("eval" not in each.message for each in seen.errors.values())
+    assert seen.error is not None
+    assert len(seen.error.details) == 1
 
 
 def test_a_command_asks_vcenter_for_nothing_when_every_address_is_known(site: Site) -> None:

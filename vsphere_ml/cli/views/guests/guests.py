@@ -83,7 +83,7 @@ def plan(guest_plan: GuestPlan) -> Group:
 
 def impact(guest_plan: GuestPlan, rolling: int) -> str:
     """Return how a plan is carried out a few guests at a time; nothing where it is at once."""
-    names = guest_plan.concerned
+    names = (*guest_plan.after_boot, *(guest.node for guest in guest_plan.guests if guest.is_pending))
     guests = f"{count(len(names), 'guest')}, {rolling} at a time, each verified before the next: {list_names(names)}"
     return f"this works on {guests}" if rolling and names else ""
 
@@ -94,7 +94,7 @@ def text(report: ConfigureResult) -> Text:
 
     changed = sum(each.state is StepState.CHANGED for each in _outcomes(report))
     full = sum(guest.error is None for guest in report.guests)
-    verb = "is as its playbooks say" if len(report.guests) == 1 else "are as their playbooks say"
+    verb = "matches its playbooks" if len(report.guests) == 1 else "match their playbooks"
     message = f"{full} of {count(len(report.guests), 'guest')} of {report.plan.cluster} {verb}"
     if report.error is not None:
         return line(("not finished: ", "bold red"), f"{message}; {count(changed, 'step')} changed")
