@@ -149,13 +149,18 @@ class Report:
         answers: dict[str, list[str]] = {}
         for failure in self.failed:
             answers.setdefault(object_name(failure.change), []).append(_failure_reason(failure) + self._after(failure))
+        pending = tuple(drift_in(self.pending.changes))
+        missing_of = {thing for thing, _ in pending}
         for left in self.left_out:
+            vm = subject(left.change)
             if isinstance(left.change, DeleteVm):
                 answers.setdefault(left.change.vm, []).append(left.because)
+            elif vm in missing_of:
+                answers.setdefault(vm, [f"left out: {left.because}"])
         for drop in self.not_applied:
             answers[drop.vm] = [f"not powered on; vCenter did not apply: {'; '.join(drop.drift)}"]
         explained = frozenset(answers)
-        for thing, missing in drift_in(self.pending.changes):
+        for thing, missing in pending:
             if thing not in explained:
                 answers.setdefault(thing, []).append(missing)
         for each in self.degraded:

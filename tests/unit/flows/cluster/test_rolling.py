@@ -68,6 +68,8 @@ def test_a_node_that_fails_leaves_the_next_ones_running_as_they_were() -> None:
     assert all(vm.powered_on for vm in site.inventory.vms if vm.name.startswith("node-"))
     untouched = {subject(each.change) for each in report.outcomes if isinstance(each, Skipped)}
     assert {"node-3", "node-4"} <= untouched
+    why = [each for each in report.error.details if each.startswith("node-3: ")]
+    assert ["node-2" in each for each in why] == [True], "the cause is named, and once"
 
 
 def test_new_nodes_come_first_and_all_at_once() -> None:
