@@ -1,10 +1,12 @@
-# Eight VMs for Terraform's vSphere provider 1.26, which gives a VM a GPU by fixed DirectPath alone.
+# Eight VMs for Terraform's vSphere provider 1.26, which gives a VM a GPU by fixed DirectPath alone: not when it clones the
+# VM, but when it is applied once more.
 terraform {
   required_providers {
     vsphere = { source = "vmware/vsphere" }
   }
 }
 provider "vsphere" {}
+variable "gpus" { type = list(string) }
 locals {
   numbers = toset([for each in range(1, 9) : format("%02d", each)])
 }
@@ -39,7 +41,7 @@ resource "vsphere_virtual_machine" "node" {
   num_cpus                   = 8
   memory                     = 65536
   memory_reservation         = 65536
-  pci_device_id              = ["0000:3b:00.0"]
+  pci_device_id              = var.gpus
   guest_id                   = data.vsphere_virtual_machine.template.guest_id
   firmware                   = data.vsphere_virtual_machine.template.firmware
   scsi_type                  = data.vsphere_virtual_machine.template.scsi_type

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 FILES = Path(__file__).parent
 NUMBER = 8
+GPU = "0000:3b:00.0"  # of each host of sixteen.toml
 # What `bin/vhpc_toolkit` of its repository does, without the wait at the end for addresses of guests.
 VHPC = """
 from vhpc_toolkit import command, wait
@@ -33,7 +36,15 @@ vm.markastemplate {template}
 """
 
 
-def vhpc_toolkit() -> Prepare:
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A tool: what prepares its command on a lab, and how many GPUs each of its VMs has afterwards."""
+
+    prepare: Prepare
+    gpus: int = 1
+
+
+def vhpc_toolkit() -> Peer:
     programs = clients.vhpc_toolkit()
     create = [str(programs / "python"), "-c", VHPC, "cluster", "--create", "--file", str(FILES / "cluster.conf")]
 
@@ -42,7 +53,7 @@ def vhpc_toolkit() -> Prepare:
         write_account(folder / "vhpc_toolkit", lab)
         return Command(create, {"HOME": str(folder)}, folder)
 
-    return prepare
+    return Peer(prepare)
 
 
 def give_mmio_space_to_template(lab: Lab) -> None:
@@ -59,7 +70,7 @@ def write_account(folder: Path, lab: Lab) -> None:
     (folder / "vCenter.conf").write_text(VHPC_ACCOUNT.format(host, port, lab.username, lab.password()))
 
 
-def ansible() -> Prepare:
+def ansible() -> Peer:
     program = str(clients.ansible() / "ansible-playbook")
     inventory = ",".join(f"ansible-{at + 1:02}" for at in range(NUMBER))
     words = [program, "-i", inventory, "-f", str(NUMBER), str(FILES / "playbook.yml")]
@@ -68,17 +79,20 @@ def ansible() -> Prepare:
         own = {"HOME": str(folder), "LC_ALL": "C.UTF-8", "ANSIBLE_PIPELINING": "true"}
         return Command(words, clients.environment(lab) | own)
 
-    return prepare
+    return Peer(prepare)
 
 
-def opentofu() -> Prepare:
+def opentofu(gpus: int, applies: int) -> Peer:
+    """Return OpenTofu that applies its file once, or once more for the GPUs."""
     program = str(clients.opentofu())
     clients.provider_mirror()
+    apply = f"{program} apply -auto-approve -parallelism={NUMBER}"
+    given = {"TF_VAR_gpus": json.dumps([GPU] * gpus)}
 
     def prepare(folder: Path, lab: Lab) -> Command:
-        environment = clients.opentofu_environment(lab, folder)
+        environment = clients.opentofu_environment(lab, folder) | given
         shutil.copy(FILES / "main.tf", folder)
         subprocess.run([program, "init"], cwd=folder, env=environment, stdout=subprocess.DEVNULL, check=True)
-        return Command([program, "apply", "-auto-approve", f"-parallelism={NUMBER}"], environment, folder)
+        return Command(["sh", "-c", " && ".join([apply] * applies)], environment, folder)
 
-    return prepare
+    return Peer(prepare, gpus)
