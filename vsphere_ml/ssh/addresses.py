@@ -54,7 +54,10 @@ class AddressCache:
     def _edit(self, new: Mapping[str, GuestPlace], gone: Collection[str]) -> None:
         try:
             with self._alone():
-                known = {name: each for name, each in self.places().items() if name not in gone}
+                # An address that is another node's now is nobody else's: the host key pinned for it is that node's.
+                taken = {each.address for each in new.values()}
+                before = self.places().items()
+                known = {name: each for name, each in before if name not in gone and each.address not in taken}
                 self._replace({name: _entry(each) for name, each in sorted({**known, **new}.items())})
         except OSError:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import socket
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from vsphere_ml.ssh.ahead import ConnectionsAhead
 
 T = TypeVar("T")
+ANSWER_S = 3.0  # for a guest that is to be entered by OpenSSH to be there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +66,16 @@ class SshGuests:
             for name, place in places.items()
             if place is not None and self.known_hosts.keys(place.address, self.access.port)
         }
+
+    def answers(self, place: GuestPlace) -> bool:
+        """Return whether something listens where a guest was last; behind a jump host that is only known by going."""
+        if self.access.jump is not None:
+            return True
+        try:
+            socket.create_connection((place.address, self.access.port), timeout=ANSWER_S).close()
+        except OSError:
+            return False
+        return True
 
     def target(self, place: GuestPlace) -> SshTarget:
         """Return the way to a guest; keys that it published are pinned."""

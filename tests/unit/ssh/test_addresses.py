@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,6 +30,25 @@ def test_what_is_remembered_is_there_and_what_is_forgotten_is_not(tmp_path: Path
     cache.remember([place("node-2", "10.0.0.22", "vm-2")])
     cache.forget(["node-1", "node-9"])
     assert cache.places() == {"node-2": place("node-2", "10.0.0.22", "vm-2")}
+
+
+def test_an_address_that_is_another_nodes_now_is_nobody_elses(tmp_path: Path) -> None:
+    cache = AddressCache(tmp_path / "addresses.json")
+    cache.remember([place("node-1", "10.0.0.11"), place("node-2", "10.0.0.12"), place("node-3", "10.0.0.13")])
+    cache.remember([place("node-1", "10.0.0.12")])
+    assert {name: each.address for name, each in cache.places().items()} == {
+        "node-1": "10.0.0.12",
+        "node-3": "10.0.0.13",
+    }
+
+
+def test_what_listens_where_a_guest_was_answers(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ours = guests(tmp_path, port=server.getsockname()[1])
+        assert ours.answers(place("node-1", "127.0.0.1"))
+    assert not ours.answers(place("node-1", "127.0.0.1"))
+    behind = guests(tmp_path, jump=JumpHost(host="jump.lab.test", user="ops", port=22, key_file=None))
+    assert behind.answers(place("node-1", "127.0.0.1"))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"node-1": 1}', '{"node-1": {"address": 1, "vm": "x"}}', "\xff"])

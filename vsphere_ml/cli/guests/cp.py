@@ -55,4 +55,4 @@ def _line(terminal: Terminal, file: Path, paths: list[str], *, refresh: bool) ->
         raise ConfigError(
             "a copy takes two paths or more, one of them in a node", code="usage", hint="vsml cp FILE NODE:PATH"
         )
-    return copy_command(find_targets(terminal, spec, names, refresh=refresh), paths)
+    return copy_command(find_targets(terminal, spec, names, refresh=refresh, enter=True), paths)

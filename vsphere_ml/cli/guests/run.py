@@ -69,7 +69,7 @@ def run(terminal: Terminal, words: Command = None, *, given: _RunOptions) -> Ans
             guests,
             places=flow.KnownPlaces(
                 known={} if given.refresh else guests.cached(spec),
-                find=guest_wiring.finder(spec, terminal, both.site, clock),
+                find=guest_wiring.finder(spec, terminal, both.site, clock, refresh=given.refresh),
             ),
             notify_guest=both.guests,
         )

@@ -58,19 +58,23 @@ def _line(terminal: Terminal, file: Path, node: str, words: list[str], *, refres
     from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.ssh.openssh import command
 
-    return command(find_targets(terminal, load(file), [node], refresh=refresh)[node], words)
+    return command(find_targets(terminal, load(file), [node], refresh=refresh, enter=True)[node], words)
 
 
 def find_targets(
-    terminal: Terminal, spec: ClusterSpec, names: Collection[str], *, refresh: bool
+    terminal: Terminal, spec: ClusterSpec, names: Collection[str], *, refresh: bool, enter: bool = False
 ) -> Mapping[str, SshTarget]:
-    """Return how these nodes are entered; vCenter is read only for addresses that are not known from an earlier run."""
+    """Return how these nodes are entered; vCenter is read only for addresses that are not known from an earlier run.
+
+    It is also read where nobody answers there any more, for those who are to `enter` them now.
+    """
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
     from vsphere_ml.core.nodes.selection import check_names
 
     check_names(spec, names)
     guests = guest_wiring.guests(spec, site_wiring.SystemClock())
     known = {} if refresh else dict(guests.cached(spec))
-    if missing := [name for name in names if name not in known]:
-        known |= {each.name: each for each in guest_wiring.enter(spec, terminal, guests, missing)}
+    if missing := [name for name in names if name not in known or (enter and not guests.answers(known[name]))]:
+        found = guest_wiring.enter(spec, terminal, guests, missing, refresh=refresh)
+        known |= {each.name: each for each in found}
     return {name: guests.target(known[name]) for name in names}

@@ -142,6 +142,6 @@ def open_nodes(terminal: Terminal, file: Path, *, refresh: bool, only: list[str]
     guests = guest_wiring.guests(spec, clock)
     with following_both(terminal.err) as both:
         known = {} if refresh else guests.cached(spec)
-        find = guest_wiring.finder(spec, terminal, both.site, clock)
+        find = guest_wiring.finder(spec, terminal, both.site, clock, refresh=refresh)
         nodes = find_places(spec, KnownPlaces(known=known, find=find))
     return OpenNodes(spec=spec, guests=guests, nodes=nodes, clock=clock)

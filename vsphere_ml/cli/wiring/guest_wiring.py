@@ -87,7 +87,7 @@ def connect_ahead(spec: ClusterSpec, parallel: int) -> ConnectionsAhead | None:
 
 
 def finder(
-    spec: ClusterSpec, terminal: Terminal, notify: Listener, clock: SystemClock
+    spec: ClusterSpec, terminal: Terminal, notify: Listener, clock: SystemClock, *, refresh: bool = False
 ) -> Callable[[Collection[str]], GuestTargets]:
     """Return what asks vCenter where guests answer, and says that it does."""
 
@@ -97,20 +97,24 @@ def finder(
         from vsphere_ml.flows.guests.guests import find
         from vsphere_ml.flows.run_context import RunContext
 
-        terminal.say("asking vCenter for addresses: not all are known from an earlier run, or one does not answer")
+        why = "" if refresh else ": not all are known from an earlier run, or one does not answer"
+        terminal.say(f"asking vCenter for addresses{why}")
         with site_wiring.vcenter(spec.vcenter, terminal) as vcenter:
             return find(spec, boot.read_running_site(RunContext(spec, vcenter, notify, clock)), only)
 
     return ask
 
 
-def enter(spec: ClusterSpec, terminal: Terminal, made: SshGuests, names: Collection[str]) -> tuple[GuestPlace, ...]:
+def enter(
+    spec: ClusterSpec, terminal: Terminal, made: SshGuests, names: Collection[str], *, refresh: bool = False
+) -> tuple[GuestPlace, ...]:
     """Return where these guests answer by vCenter's word, their host keys pinned. Raises why one cannot be entered."""
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.flows.guests import boot
 
-    what, known = ("the address", "it is") if len(names) == 1 else ("the addresses", "they are")
-    terminal.say(f"asking vCenter for {what} of {', '.join(fold_names(names))}: {known} not known from an earlier run")
+    what = "the address" if len(names) == 1 else "the addresses"
+    why = "" if refresh else ": not known from an earlier run, or nobody answers there"
+    terminal.say(f"asking vCenter for {what} of {', '.join(fold_names(names))}{why}")
     with site_wiring.run_context(spec, terminal) as run:
         found = boot.wait_ready(run, boot.read_running_site(run), made, boot.start_deadline(0.0, run.clock), only=names)
     for error in found.errors.values():
