@@ -15,11 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.order import fold_names
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from vsphere_ml.core.diagnostics import Diagnostic
 
 
@@ -98,11 +94,3 @@ class PlacementError(BenchError):
     """Ranks did not run on the nodes they were asked to; whatever they measured is not what was meant."""
 
     status = 8
-
-
-def fold_errors(errors: Mapping[str, VsmlError]) -> tuple[str, ...]:
-    """Return each reason once, after the names of all that it is true of."""
-    names: dict[str, list[str]] = {}
-    for name, error in errors.items():
-        names.setdefault(error.reason, []).append(name)
-    return tuple(f"{', '.join(fold_names(alike))}: {reason}" for reason, alike in names.items())

@@ -34,10 +34,12 @@ def fetch(
     Example: `vsml job fetch --into results`
     """
     from vsphere_ml.cli.views.jobs import job as view
+    from vsphere_ml.cli.views.progress.wait_line import show_wait
     from vsphere_ml.flows.jobs.find import choose_job
 
     jobs = open_jobs(terminal, file, place, refresh=refresh)
-    record = choose_job(find_jobs(jobs), job).record
+    record = choose_job(find_jobs(terminal, jobs), job).record
     folder = into or Path(record.run_id)
-    files = jobs.fetch(record, folder)
+    with show_wait(terminal.err, f"fetching what {record.run_id} has made"):
+        files = jobs.fetch(record, folder)
     return Answer(text=view.list_files(folder, files), data=view.fetch_data(record, folder, files))

@@ -24,7 +24,7 @@ def list_jobs(
     """
     from vsphere_ml.cli.views.jobs import job as view
 
-    found = find_jobs(open_jobs(terminal, file, place, refresh=refresh))
+    found = find_jobs(terminal, open_jobs(terminal, file, place, refresh=refresh))
     errors = tuple(found.errors.values())
     return Answer(
         text=view.table_of_jobs(found),

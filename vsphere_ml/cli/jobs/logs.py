@@ -37,7 +37,7 @@ def logs(
     from vsphere_ml.flows.jobs.find import choose_job
 
     jobs = open_jobs(terminal, file, place, refresh=refresh)
-    chosen = choose_job(find_jobs(jobs), job)
+    chosen = choose_job(find_jobs(terminal, jobs), job)
     try:
         return follow_job(terminal, jobs, chosen, to_end=follow)
     except KeyboardInterrupt:
@@ -52,6 +52,7 @@ def follow_job(
     from vsphere_ml.bench.model.user_job import JobState
     from vsphere_ml.cli.views.jobs import job as view
     from vsphere_ml.cli.views.layout.text import line
+    from vsphere_ml.cli.views.progress.wait_line import show_wait
     from vsphere_ml.flows.jobs.follow import JobLog, JobReport
 
     into = terminal.err if terminal.settings.output is Output.JSON else terminal.out
@@ -65,7 +66,8 @@ def follow_job(
     if ended.state is JobState.RUNNING:
         terminal.say(view.describe_report(JobReport(job=ended)))
         return Answer(data=view.job_data(ended))
-    report = jobs.report(ended, log)
+    with show_wait(terminal.err, f"collecting what proves {job.record.run_id}"):
+        report = jobs.report(ended, log)
     terminal.say(view.describe_report(report))
     errors = (report.error,) if report.error else ()
     return Answer(data=view.report_data(report), status=report.error.status if report.error else 0, errors=errors)

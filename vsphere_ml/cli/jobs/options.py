@@ -44,9 +44,13 @@ def known_jobs(jobs: OpenNodes | PodJobs) -> KnownJobs:
     return KnownJobs(guest_wiring.folder(jobs.spec) / (GUESTS if isinstance(jobs, OpenNodes) else PODS))
 
 
-def find_jobs(jobs: OpenNodes | PodJobs) -> JobList:
+def find_jobs(terminal: Terminal, jobs: OpenNodes | PodJobs) -> JobList:
     """Return the jobs, and note their names; those that are gone are forgotten where everybody could be asked."""
-    found, known = jobs.find(), known_jobs(jobs)
+    from vsphere_ml.cli.views.progress.wait_line import show_wait
+
+    with show_wait(terminal.err, f"looking for jobs of {jobs.spec.name}"):
+        found = jobs.find()
+    known = known_jobs(jobs)
     names = [job.record.run_id for job in found.jobs]
     if found.errors:
         known.add(names)

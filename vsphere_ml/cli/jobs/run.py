@@ -89,6 +89,8 @@ def run(
     from vsphere_ml.bench.model.job import USER_MARK
     from vsphere_ml.cli.bench.run_options import read_variables, site_values
     from vsphere_ml.cli.views.jobs import job as view
+    from vsphere_ml.cli.views.progress.wait_line import show_wait
+    from vsphere_ml.core.order import count
     from vsphere_ml.flows.jobs.start import start_job
 
     jobs: OpenNodes | PodJobs
@@ -107,12 +109,18 @@ def run(
         else:
             jobs = open_nodes(terminal, file, refresh=refresh, only=only)
             asked = replace(_request(jobs.spec, given, words), variables=variables, archive=archive)
-            record = start_job(jobs.spec, jobs.guests, jobs.nodes.of([node.name for node in jobs.spec.nodes]), asked)
+            places = jobs.nodes.of([node.name for node in jobs.spec.nodes])
+            with show_wait(terminal.err, f"starting on {count(len(places), 'node')}{_describe_folder(given)}"):
+                record = start_job(jobs.spec, jobs.guests, places, asked)
     known_jobs(jobs).add([record.run_id])
     terminal.say(view.describe_start(record, file if file != DEFAULT_FILE else None))
     if given.detach:
         return Answer(data=record)
     return _follow(terminal, jobs, record)
+
+
+def _describe_folder(given: _JobOptions) -> str:
+    return f", copying {given.folder}" if given.folder is not None else ""
 
 
 def _in_pods(asked: JobRequest, image: PodImageOptions) -> JobRequest:

@@ -31,10 +31,13 @@ def stop(
     Example: `vsml job stop`, or `vsml job stop train-0a1b2c --delete`
     """
     from vsphere_ml.cli.views.jobs import job as view
+    from vsphere_ml.cli.views.progress.wait_line import show_wait
     from vsphere_ml.flows.jobs.find import choose_job
 
     jobs = open_jobs(terminal, file, place, refresh=refresh)
-    stopped = jobs.stop(choose_job(find_jobs(jobs), job, running=True).record, delete=delete)
+    record = choose_job(find_jobs(terminal, jobs), job, running=True).record
+    with show_wait(terminal.err, f"stopping {record.run_id}"):
+        stopped = jobs.stop(record, delete=delete)
     if delete and not stopped.error:
         known_jobs(jobs).drop(stopped.record.run_id)
     errors = (stopped.error,) if stopped.error else ()

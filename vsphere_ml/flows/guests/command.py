@@ -6,10 +6,11 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.errors import GuestError, VsmlError, fold_errors
+from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.order import fold_names
 from vsphere_ml.core.units import parse_integer
+from vsphere_ml.flows.guests.guests import fold_errors
 from vsphere_ml.flows.guests.visit import run_with_retry
 from vsphere_ml.guest.events import GuestEnded
 

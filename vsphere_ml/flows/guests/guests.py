@@ -12,6 +12,7 @@ from vsphere_ml.core.model.marks import is_marked
 from vsphere_ml.core.model.spec import FirstBootBy
 from vsphere_ml.core.nodes.firstboot import HOST_KEYS
 from vsphere_ml.core.nodes.selection import check_names
+from vsphere_ml.core.order import fold_names
 from vsphere_ml.core.ports.vcenter import GuestPlace
 
 if TYPE_CHECKING:
@@ -73,6 +74,14 @@ class GuestPhase:
     notify: GuestListener
     wait_s: float = 600.0  # for guests to be up
     rolling: int = 0  # so many guests at a time, each matches its playbooks before the next; 0: all at once
+
+
+def fold_errors(errors: Mapping[str, VsmlError]) -> tuple[str, ...]:
+    """Return each reason once, after the names of all that it is true of."""
+    names: dict[str, list[str]] = {}
+    for name, error in errors.items():
+        names.setdefault(error.reason, []).append(name)
+    return tuple(f"{', '.join(fold_names(alike))}: {reason}" for reason, alike in names.items())
 
 
 def find(spec: ClusterSpec, inventory: Inventory, only: Collection[str] = ()) -> GuestTargets:

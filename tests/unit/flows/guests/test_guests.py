@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from vsphere_ml.core.errors import GuestError, fold_errors
+from vsphere_ml.core.errors import GuestError
+from vsphere_ml.flows.guests.guests import fold_errors
 
 
 def fault(node: str, reason: str) -> GuestError:
