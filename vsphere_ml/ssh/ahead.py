@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import os
 import selectors
@@ -59,7 +60,10 @@ def _family(address: str) -> socket.AddressFamily | None:
 def _begin(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
     stream = socket.socket(family, socket.SOCK_STREAM)
     stream.setblocking(False)
-    stream.connect_ex((address, port))
+    # What fails at once, as where there is no route, is no longer said of the socket afterwards.
+    if (number := stream.connect_ex((address, port))) not in {0, errno.EINPROGRESS}:
+        stream.close()
+        raise OSError(number, os.strerror(number))
     return stream
 
 

@@ -69,6 +69,12 @@ def test_a_refusal_is_told_when_it_is_taken(ahead: ConnectionsAhead, listener: s
         ahead.take(HERE, port, WAIT_S)
 
 
+def test_nothing_is_begun_where_there_is_no_route(ahead: ConnectionsAhead) -> None:
+    nowhere = "255.255.255.255"
+    ahead.begin([nowhere], 22)
+    assert ahead.take(nowhere, 22, 0.1) is None
+
+
 def test_one_that_does_not_come_about_is_late(ahead: ConnectionsAhead) -> None:
     with socket.socket() as full:  # Linux answers nobody when the backlog is full
         full.bind((HERE, 0))

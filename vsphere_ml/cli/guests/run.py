@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -52,7 +53,7 @@ def run(terminal: Terminal, words: Command = None, *, given: _RunOptions) -> Ans
         raise ConfigError("there is no command to run", code="usage", hint="vsml run -- uname -r")
     spec = load(given.file)
     selected = select_nodes(spec, given.only or ())
-    ahead = None if given.refresh else guest_wiring.connect_ahead(selected, given.parallel)
+    ahead = guest_wiring.connect_ahead(selected, given.parallel, refresh=given.refresh)
 
     from vsphere_ml.cli.import_aside import import_aside
     from vsphere_ml.cli.views.progress.both_listeners import following_both
@@ -62,7 +63,7 @@ def run(terminal: Terminal, words: Command = None, *, given: _RunOptions) -> Ans
 
     clock = site_wiring.SystemClock()
     guests = guest_wiring.guests(spec, clock, given.parallel, sudo=given.sudo, ahead=ahead)
-    with following_both(terminal.err) as both, import_aside("vsphere_ml.cli.views.guests.command"):
+    with closing(ahead), following_both(terminal.err) as both, import_aside("vsphere_ml.cli.views.guests.command"):
         said = flow.run(
             selected,
             flow.GuestCommand(text=line(words), as_root=given.sudo, timeout_s=given.limit),

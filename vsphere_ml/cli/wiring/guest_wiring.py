@@ -71,18 +71,19 @@ def guests(
     )
 
 
-def connect_ahead(spec: ClusterSpec, parallel: int) -> ConnectionsAhead | None:
-    """Begin connections to where these nodes answered last, to as many as are entered at once; None behind a jump host.
+def connect_ahead(spec: ClusterSpec, parallel: int, *, refresh: bool = False) -> ConnectionsAhead:
+    """Begin connections to where these nodes answered last, to as many as are entered at once.
 
-    To be called before what speaks SSH is imported, which this does not.
+    None are begun behind a jump host, and with `refresh` none, since vCenter is asked where the nodes answer. To be
+    called before what speaks SSH is imported, which this does not.
     """
     from vsphere_ml.ssh.ahead import ConnectionsAhead
 
-    if spec.guest.jump is not None:
-        return None
-    known, ahead = last_places(spec), ConnectionsAhead()
-    addresses = [known[node.name].address for node in spec.nodes if node.name in known]
-    ahead.begin(addresses[:parallel], spec.guest.port)
+    ahead = ConnectionsAhead()
+    if spec.guest.jump is None and not refresh:
+        known = last_places(spec)
+        addresses = [known[node.name].address for node in spec.nodes if node.name in known]
+        ahead.begin(addresses[:parallel], spec.guest.port)
     return ahead
 
 
