@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vsphere_ml.cli.jobs.options import PlaceOptions, RunId, find_jobs, open_jobs
+from vsphere_ml.cli.jobs.options import PlaceOptions, RunId, find_jobs, name_place, open_jobs
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Output, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
@@ -34,6 +34,8 @@ def logs(
 
     Example: `vsml job logs --follow`
     """
+    from vsphere_ml.bench.model.user_job import JobState
+    from vsphere_ml.cli.views.jobs.job import describe_running
     from vsphere_ml.flows.jobs.find import choose_job
 
     jobs = open_jobs(terminal, file, place, refresh=refresh)
@@ -41,7 +43,8 @@ def logs(
     try:
         return follow_job(terminal, jobs, chosen, to_end=follow)
     except KeyboardInterrupt:
-        terminal.say(f"{chosen.record.run_id} goes on; end it with: vsml job stop {chosen.record.run_id}")
+        if chosen.state is JobState.RUNNING:
+            terminal.say(describe_running(chosen.record, name_place(file, place)))
         raise
 
 

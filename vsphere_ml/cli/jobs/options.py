@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from vsphere_ml.bench.model.job import RunIn
 from vsphere_ml.cli import completion
-from vsphere_ml.cli.options import option_group
+from vsphere_ml.cli.options import DEFAULT_FILE, option_group
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,6 +110,17 @@ class PlaceOptions:
     context: Annotated[
         str | None, typer.Option(metavar="NAME", help="Context of the kubeconfig instead of its current one.")
     ] = None
+
+
+def name_place(file: Path, place: PlaceOptions) -> str:
+    """Return the options by which another command of `vsml job` finds the same jobs, each with a blank after it."""
+    given = (
+        ("-f", None if file == DEFAULT_FILE else file),
+        ("--run-in", place.within if place.within is RunIn.KUBERNETES else None),
+        ("--namespace", place.namespace),
+        ("--context", place.context),
+    )
+    return "".join(f"{option} {shlex.quote(str(value))} " for option, value in given if value is not None)
 
 
 def open_jobs(terminal: Terminal, file: Path, place: PlaceOptions, *, refresh: bool) -> OpenNodes | PodJobs:

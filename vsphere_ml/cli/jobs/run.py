@@ -18,7 +18,7 @@ from vsphere_ml.bench.model.job import RunIn
 from vsphere_ml.bench.model.launcher_names import LauncherName
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.cli.bench.run_options import PodImageOptions, PodOptions, RanksRunIn
-from vsphere_ml.cli.jobs.options import known_jobs, open_nodes, open_pods
+from vsphere_ml.cli.jobs.options import PlaceOptions, known_jobs, name_place, open_nodes, open_pods
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Command, OnlyNodes, Refresh, command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
@@ -113,7 +113,8 @@ def run(
             with show_wait(terminal.err, f"starting on {count(len(places), 'node')}{_describe_folder(given)}"):
                 record = start_job(jobs.spec, jobs.guests, places, asked)
     known_jobs(jobs).add([record.run_id])
-    terminal.say(view.describe_start(record, file if file != DEFAULT_FILE else None))
+    place = PlaceOptions(within=given.within, namespace=given.pods.namespace, context=given.pods.context)
+    terminal.say(view.describe_start(record, name_place(file, place)))
     if given.detach:
         return Answer(data=record)
     return _follow(terminal, jobs, record)

@@ -103,11 +103,16 @@ def report(guests: Guests, nodes: JobPlaces, job: FoundJob, log: JobLog) -> JobR
     record = job.record
     if job.state is not JobState.ENDED or job.status:
         return JobReport(job=job, error=describe_end(job, log.lines))
-    own = nodes.of(record.node_names)
-    texts = in_each(guests, own, lambda shell: user_job.collect(shell, record))
-    nccl = in_each(guests, own, lambda shell: user_job.nccl_log(shell, record))
-    proofs = prove(build_job(record, JobSettings()), texts, "\n".join(nccl.values()))
-    return JobReport(job=job, proofs=proofs)
+    try:
+        return JobReport(job=job, proofs=_prove(guests, nodes.of(record.node_names), record))
+    except VsmlError as error:  # how the job ended is known where one of its nodes can no longer be asked
+        return JobReport(job=job, error=error)
+
+
+def _prove(guests: Guests, places: Sequence[GuestPlace], record: JobRecord) -> tuple[Proof, ...]:
+    texts = in_each(guests, places, lambda shell: user_job.collect(shell, record))
+    nccl = in_each(guests, places, lambda shell: user_job.nccl_log(shell, record))
+    return prove(build_job(record, JobSettings()), texts, "\n".join(nccl.values()))
 
 
 def update_job(job: FoundJob, piece: user_job.LogPiece) -> FoundJob:

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.main import get_command
 
+from tests.unit.cli.views.jobs.screens import job
+from vsphere_ml.bench.model.job import RunIn
+from vsphere_ml.bench.model.user_job import JobState
+from vsphere_ml.cli.jobs import logs
 from vsphere_ml.cli.jobs.app import app
+from vsphere_ml.cli.jobs.options import PlaceOptions, name_place
+from vsphere_ml.flows.jobs.find import JobList
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,3 +59,31 @@ def test_what_is_no_folder_is_refused_before_anything_is_read(
     monkeypatch.chdir(tmp_path)
     ended = vsml("job", "run", "-o", "json", "--folder", "absent", "--", "true")
     assert (ended.status, '"job.folder"' in ended.out) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("file", "within", "namespace", "named"),
+    [
+        ("cluster.toml", RunIn.CONTAINER, None, ""),
+        ("my cluster.toml", RunIn.GUEST, None, "-f 'my cluster.toml' "),
+        ("cluster.toml", RunIn.KUBERNETES, "ml", "--run-in kubernetes --namespace ml "),
+    ],
+)
+def test_where_a_job_runs_is_named_by_options(file: str, within: RunIn, namespace: str | None, named: str) -> None:
+    place = PlaceOptions(within=within, namespace=namespace, context=None)
+    assert name_place(Path(file), place) == named
+
+
+@pytest.mark.parametrize(("state", "named"), [(JobState.RUNNING, True), (JobState.ENDED, False)])
+def test_after_a_ctrl_c_only_a_job_that_ran_is_said_to_go_on(
+    vsml: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, state: JobState, *, named: bool
+) -> None:
+    def interrupt(*_given: object, **_more: object) -> None:
+        raise KeyboardInterrupt
+
+    found = JobList(cluster="train", jobs=(job("train-0a1b2c", state),), errors={})
+    monkeypatch.setattr(logs, "open_jobs", lambda *_given, **_more: None)
+    monkeypatch.setattr(logs, "find_jobs", lambda _jobs: found)
+    monkeypatch.setattr(logs, "follow_job", interrupt)
+    ended = vsml("job", "logs", "-f", "other.toml")
+    assert (ended.status, "-f other.toml train-0a1b2c" in ended.err) == (130, named)

@@ -130,6 +130,14 @@ def test_of_a_job_that_was_followed_it_is_known_when_it_ended() -> None:
     assert follow.update_job(found("train-cc"), piece).ended_s == piece.ended_s
 
 
+def test_how_a_job_ended_is_told_where_a_node_of_it_can_no_longer_be_asked() -> None:
+    off = GuestError(reason="why", code="guest.off", target="node-2")
+    ended = replace(found("train-bc", JobState.ENDED, 0), record=ON_TWO)
+    log = follow.JobLog(record=ON_TWO, show=lambda _lines: None)
+    report = follow.report(Guests([]), JobPlaces(places=(FIRST,), errors={"node-2": off}), ended, log)  # type: ignore[arg-type]
+    assert (report.job, report.proofs, report.error) == (ended, (), off)
+
+
 @pytest.mark.parametrize("visits", [[refuse], [lose] * 100])
 def test_a_guest_that_stays_lost_ends_it(visits: list[Callable[[Any], Any]]) -> None:
     guests: Any = Guests(visits)

@@ -68,12 +68,16 @@ class FetchedJobData(TypedDict):
     files: Mapping[str, tuple[str, ...]]
 
 
-def describe_start(record: JobRecord, file: Path | None = None) -> str:
-    """Return that a job was started, and how it is found again; `file`: the cluster file, where it has to be named."""
+def describe_start(record: JobRecord, place: str = "") -> str:
+    """Return that a job was started, and how it is found again; `place`: the options that name where it runs."""
     ranks = count(len(record.nodes) * record.ranks_per_node, "rank")
     where = f"{record.run_id}: {ranks} on {list_names(record.node_names)}"
-    named = f"-f {shlex.quote(str(file))} " if file is not None else ""
-    return f"{where}\n   again: vsml job logs {named}--follow {record.run_id}"
+    return f"{where}\n   again: vsml job logs {place}--follow {record.run_id}"
+
+
+def describe_running(record: JobRecord, place: str = "") -> str:
+    """Return that a job is not stopped when nobody looks at it any more, and how it is."""
+    return f"{record.run_id} goes on; end it with: vsml job stop {place}{record.run_id}"
 
 
 def table_of_jobs(found: JobList) -> RenderableType:

@@ -64,6 +64,7 @@ SCREENS: dict[str, Callable[[], RenderableType]] = {
     "job list": lambda: view.table_of_jobs(jobs()),
     "job list, of none": lambda: view.table_of_jobs(JobList(cluster="train", jobs=(), errors={})),
     "job logs": lambda: view.describe_report(JobReport(job=ENDED, proofs=PROOFS)),
+    "job logs, interrupted": lambda: line(view.describe_running(RECORD, "-f other.toml ")),
     "job run": lambda: Group(
         line(view.describe_start(RECORD)), view.describe_report(JobReport(job=ENDED, proofs=PROOFS[:2]))
     ),
