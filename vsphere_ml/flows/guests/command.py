@@ -153,7 +153,7 @@ def _run(shell: Shell, command: GuestCommand) -> CommandAnswer:
     except GuestError as error:
         if error.code != "guest.timeout":
             raise
-        raise _timeout_error(shell.name, command) from error
+        raise _timeout_error(shell.name, command, error.details) from error
     out, _, last = answer.out.removesuffix("\n").rpartition("\n")
     status = parse_integer(last)
     if status is None:
@@ -166,10 +166,11 @@ def _run(shell: Shell, command: GuestCommand) -> CommandAnswer:
     return CommandAnswer(status, out.removesuffix("\n"), answer.err)
 
 
-def _timeout_error(node: str, command: GuestCommand) -> GuestError:
+def _timeout_error(node: str, command: GuestCommand, last_lines: tuple[str, ...]) -> GuestError:
     return GuestError(
         reason=f"the command had not ended after {command.timeout_s:g} s",
         code="guest.timeout",
         target=node,
         hint="--max-time SECONDS waits longer",
+        details=last_lines,
     )

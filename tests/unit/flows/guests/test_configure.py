@@ -366,12 +366,13 @@ def test_who_is_refused_for_not_being_root_is_advised_to_use_sudo(
 
 def test_a_command_that_does_not_end_is_named_as_it_was_typed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     def last(_shell: object, command: str, **_given: object) -> None:
-        raise GuestError(reason=f"`{command}` had not ended", code="guest.timeout", target="node-1")
+        raise GuestError(reason=f"`{command}` goes on", code="guest.timeout", target="node-1", details=("3 of 9",))
 
     monkeypatch.setattr(FakeGuest, "run", last)
     seen = site.run("sleep 30")
     assert {each.code for each in seen.errors.values()} == {"guest.timeout"}
     assert all("eval" not in each.message for each in seen.errors.values())
+    assert {each.details for each in seen.errors.values()} == {("3 of 9",)}, "what it printed last is kept"
     assert seen.error is not None
     assert len(seen.error.details) == 1
 
