@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, TypedDict
 
 from vsphere_ml.cli.views.layout.text import line, lines
@@ -46,12 +47,14 @@ def text(file: Path, found: NewFile) -> RenderableType:
     gpu = answers.gpu.profile or answers.gpu.kind
     nic = f", {answers.nic_model} on {answers.nic_network}" if answers.nic_model else ", no fast NIC"
     what = f"{count(answers.nodes, 'node')} of {answers.cpus} CPUs, {answers.memory_gib} GiB, {gpu}{nic}"
-    return lines(line(f"wrote {file}: {what}; {found.most} would fit"), line(f"then run: vsml plan {file}"))
+    then = f"then run: vsml plan {shlex.quote(str(file))}"
+    return lines(line(f"wrote {file}: {what}; {found.most} would fit"), line(then))
 
 
 def blank_text(file: Path) -> RenderableType:
     """Return the file's name, and what is to be done to it."""
-    return lines(line(f"wrote {file}"), line(f"replace the <angle brackets>, then run: vsml check {file}"))
+    then = f"replace the <angle brackets>, then run: vsml check {shlex.quote(str(file))}"
+    return lines(line(f"wrote {file}"), line(then))
 
 
 def data(file: Path, found: NewFile) -> NewFileData:
