@@ -32,7 +32,7 @@ def cp(
 ) -> Answer[None]:
     """Copy files and folders to or from nodes, as the user of `[guest]`; the exit status is that of `scp`.
 
-    vCenter is read only when a node's address is not known from an earlier run.
+    vCenter is read only when a node's address is not known from an earlier run, or nobody answers there.
 
     Example: `vsml cp train.py data node-1:`, or `vsml cp node-1:results .`
     """

@@ -41,7 +41,7 @@ def run(terminal: Terminal, words: Command = None, *, given: _RunOptions) -> Ans
     """Run a command on all nodes at once, and show what it said, equal answers together.
 
     It runs as the user of `[guest]`, and as root with `--sudo`. Nobody is asked first. vCenter is read only when a
-    node's address is not known from an earlier run.
+    node's address is not known from an earlier run, or nobody answers there.
 
     Example: `vsml run -- 'lspci | grep -c NVIDIA'`, or `vsml run --sudo -- apt-get install -y iperf3`
     """

@@ -31,7 +31,7 @@ def ssh(
 ) -> Answer[None]:
     """Sign in to a node by SSH, or run one command there as its user; the exit status is that of `ssh`.
 
-    vCenter is read only when the node's address is not known from an earlier run.
+    vCenter is read only when the node's address is not known from an earlier run, or nobody answers there.
 
     Example: `vsml ssh node-1`, or `vsml ssh node-1 -- nvidia-smi -L`
     """
