@@ -83,7 +83,7 @@ def test_after_a_ctrl_c_only_a_job_that_ran_is_said_to_go_on(
 
     found = JobList(cluster="train", jobs=(job("train-0a1b2c", state),), errors={})
     monkeypatch.setattr(logs, "open_jobs", lambda *_given, **_more: None)
-    monkeypatch.setattr(logs, "find_jobs", lambda _jobs: found)
+    monkeypatch.setattr(logs, "find_jobs", lambda *_given: found)
     monkeypatch.setattr(logs, "follow_job", interrupt)
     ended = vsml("job", "logs", "-f", "other.toml")
     assert (ended.status, "-f other.toml train-0a1b2c" in ended.err) == (130, named)
