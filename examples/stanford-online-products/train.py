@@ -101,8 +101,8 @@ trained = b"".join(each.numpy().tobytes() for each in model.trainable_variables)
 result = {
     "accuracy": right / json.loads((args.data / "shards.json").read_text())["images"]["test"],
     "samples": steps * args.batch,
-    "images_per_s": (steps - 1) * args.batch / (last - first),
-    "input_share": input_s / (last - first),
+    "images_per_s": (steps - 1) * args.batch / (last - first) if steps > 1 else None,
+    "input_share": input_s / (last - first) if steps > 1 else None,
     "weights": hashlib.sha256(trained).hexdigest()[:16],
 }
 print(json.dumps(result), flush=True)
