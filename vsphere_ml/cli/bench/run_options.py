@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 RanksRunIn = Annotated[
     RunIn,
     typer.Option(
-        "--run-in", "--in", help="Run the ranks in the guests, in their training containers, or in Kubernetes' pods."
+        "--run-in",
+        "--in",
+        metavar="PLACE",
+        help="Where the ranks run: guest, container (the guests' training container) or kubernetes (pods).",
     ),
 ]
 LOCAL_EVERY = 5  # as `train.py` has it, whose default is no option of a configuration

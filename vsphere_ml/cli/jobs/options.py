@@ -102,7 +102,12 @@ class PlaceOptions:
 
     within: Annotated[
         RunIn,
-        typer.Option("--run-in", "--in", help="Where the job runs; those of containers are found in guests, too."),
+        typer.Option(
+            "--run-in",
+            "--in",
+            metavar="PLACE",
+            help="Where the job runs: guest, container or kubernetes; guest finds those of containers, too.",
+        ),
     ] = RunIn.GUEST
     namespace: Annotated[
         str | None, typer.Option(metavar="NAME", help="Namespace of jobs in pods.", show_default="the cluster's name")

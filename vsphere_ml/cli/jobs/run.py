@@ -47,7 +47,10 @@ class _JobOptions:
     """How a job is started."""
 
     launcher: Annotated[
-        _JobLauncher, typer.Option(help="Launcher that starts the ranks; none: the command itself.")
+        _JobLauncher,
+        typer.Option(
+            metavar="LAUNCHER", help="What starts the ranks: horovodrun, mpirun, torchrun; none: the command itself."
+        ),
     ] = _JobLauncher.NONE
     within: RanksRunIn = RunIn.GUEST
     folder: Annotated[
@@ -61,7 +64,11 @@ class _JobOptions:
         typer.Option("--env", metavar="NAME=VALUE", help="Environment variable for every rank; never a secret."),
     ] = None
     transport: Annotated[
-        Transport | None, typer.Option(help="Network transport for NCCL; default: the best that all guests have.")
+        Transport | None,
+        typer.Option(
+            metavar="TRANSPORT",
+            help="NCCL's: tcp, pvrdma, roce or gpudirect; default: the best that all guests have.",
+        ),
     ] = None
     interface: Annotated[str, typer.Option(metavar="NAME", help="The interface that ranks talk over.")] = ""
     detach: Annotated[bool, typer.Option("--detach", help="Start the job, and do not wait for its end.")] = False

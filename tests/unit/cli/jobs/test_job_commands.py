@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from typer.main import get_command
 
 from tests.unit.cli.views.jobs.screens import job
 from vsphere_ml.bench.model.job import RunIn
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.model.user_job import JobState
 from vsphere_ml.cli.jobs import logs
 from vsphere_ml.cli.jobs.app import app
@@ -87,3 +89,12 @@ def test_after_a_ctrl_c_only_a_job_that_ran_is_said_to_go_on(
     monkeypatch.setattr(logs, "follow_job", interrupt)
     ended = vsml("job", "logs", "-f", "other.toml")
     assert (ended.status, "-f other.toml train-0a1b2c" in ended.err) == (130, named)
+
+
+def test_help_on_a_narrow_terminal_names_every_choice_whole(
+    vsml: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    words = set(re.findall(r"\w+", vsml("job", "run", "--help").out))
+    assert words >= {"horovodrun", "mpirun", "torchrun", "none", "guest", "container", "kubernetes"}
+    assert words >= set(map(str, Transport))

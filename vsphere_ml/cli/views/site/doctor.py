@@ -58,7 +58,7 @@ def _part(found: Endpoint, name: str, value: str, severity: Severity = Severity.
 
 def sign_in_checks(found: Endpoint, about: str, api_version: str) -> list[Diagnostic]:
     """Return what a vCenter said of itself after the sign-in."""
-    trusted = Diagnostic(severity=Severity.OK, target="certificate", message="as the trust above wants it")
+    trusted = Diagnostic(severity=Severity.OK, target="certificate", message="trusted by what is set above")
     unknown = Diagnostic(severity=Severity.WARNING, target="certificate", message="not verified")
     return [
         unknown if found.insecure else trusted,
