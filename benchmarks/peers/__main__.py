@@ -104,8 +104,7 @@ def compare(gpu: Gpu) -> list[Verdict]:
         topology = topology_file(Path(folder), gpu)
         rows = [one_round(peers, topology) for _ in range(ROUNDS)]
     for name in peers:
-        made = [row[name][1] for row in rows]
-        print(f"  {name}: {spread([row[name][0] for row in rows])}, {min(made)} to {max(made)} calls")
+        print(f"  {name}: {spread([row[name][0] for row in rows])}")
     return [verdict(gpu.name, name, rows) for name in gpu.peers]
 
 
@@ -119,7 +118,9 @@ def topology_file(folder: Path, gpu: Gpu) -> str:
 
 
 def one_round(peers: Mapping[str, Peer], topology: str) -> dict[str, tuple[float, int]]:
-    return {name: on_fresh_lab(each.prepare, topology, partial(check, each.gpus)) for name, each in peers.items()}
+    row = {name: on_fresh_lab(each.prepare, topology, partial(check, each.gpus)) for name, each in peers.items()}
+    print("   ".join(f"  {name} {seconds:.2f} s, {made} calls" for name, (seconds, made) in row.items()), flush=True)
+    return row
 
 
 def verdict(gpu: str, peer: str, rows: Sequence[Mapping[str, tuple[float, int]]]) -> Verdict:
