@@ -83,7 +83,8 @@ def describe_running(record: JobRecord, place: str = "") -> str:
 def table_of_jobs(found: JobList) -> RenderableType:
     """Return the jobs, a row each."""
     if not found.jobs:
-        return f"{found.cluster}: no jobs"
+        unasked = f" seen; {count(len(found.errors), 'node')} could not be asked" if found.errors else ""
+        return f"{found.cluster}: no jobs{unasked}"
     rows = [
         (
             (job.record.run_id, "bold"),

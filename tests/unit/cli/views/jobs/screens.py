@@ -12,6 +12,7 @@ from vsphere_ml.bench.model.record import Proof, Verdict
 from vsphere_ml.bench.model.user_job import FoundJob, JobRecord, JobState
 from vsphere_ml.cli.views.jobs import job as view
 from vsphere_ml.cli.views.layout.text import line
+from vsphere_ml.core.errors import GuestError
 from vsphere_ml.flows.jobs.find import JobList
 from vsphere_ml.flows.jobs.follow import JobReport
 from vsphere_ml.flows.jobs.stop import StoppedJob
@@ -63,6 +64,9 @@ SCREENS: dict[str, Callable[[], RenderableType]] = {
     "job fetch": lambda: view.list_files(Path("train-0a1b2c"), {"node-01": ("job.log", "work/weights.pt")}),
     "job list": lambda: view.table_of_jobs(jobs()),
     "job list, of none": lambda: view.table_of_jobs(JobList(cluster="train", jobs=(), errors={})),
+    "job list, of nodes that are off": lambda: view.table_of_jobs(
+        JobList(cluster="train", jobs=(), errors={"node-01": GuestError(reason="it is off", code="guest.off")})
+    ),
     "job logs": lambda: view.describe_report(JobReport(job=ENDED, proofs=PROOFS)),
     "job logs, interrupted": lambda: line(view.describe_running(RECORD, "-f other.toml ")),
     "job run": lambda: Group(
