@@ -90,13 +90,15 @@ def _report_unwritten(shell: Terminal) -> int:
 
 
 def _interruption(interrupt: KeyboardInterrupt) -> _Interruption:
-    from vsphere_ml.cli.views.cluster.changes import verb
+    from vsphere_ml.cli.views.cluster.changes import list_names, verb
+    from vsphere_ml.cli.views.layout.folded import fold_rows
     from vsphere_ml.core.plan.changes import PowerOn
     from vsphere_ml.core.plan.describe import is_off, object_name
     from vsphere_ml.core.plan.outcome import HostsInterrupted, Interrupted, left_off
 
     if isinstance(interrupt, Interrupted):
-        in_vcenter = (f"still running in vCenter: {object_name(each)}: {verb(each)}" for each in interrupt.running)
+        alike = fold_rows((object_name(each), verb(each)) for each in interrupt.running)
+        in_vcenter = (f"still running in vCenter: {list_names(names)}: {what}" for names, what in alike)
         in_guests = (f"may go on in {each.node}: {each.command}; log: {each.log}" for each in interrupt.guests)
         starting = {each.vm for each in interrupt.running if isinstance(each, PowerOn)}
         off = (is_off(vm) for vm in left_off(interrupt.outcomes) if vm not in starting)

@@ -102,6 +102,14 @@ def test_an_interrupt_names_what_vcenter_still_works_on(capsys: pytest.CaptureFi
     assert "hint: " in text
 
 
+def test_an_interrupt_names_many_vms_of_one_kind_of_change_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    running = tuple(PowerOn(vm=f"node-{number:02}") for number in range(1, 65))
+    ending(GlobalOptions(), Interrupted(running=running, outcomes=()))
+    assert [
+        line for line in capsys.readouterr().err.splitlines() if "node-" in line and "node-[01-64]" not in line
+    ] == []
+
+
 def test_an_interrupt_names_the_vms_that_it_leaves_off(capsys: pytest.CaptureFixture[str]) -> None:
     off = tuple(Done(change=PowerOff(vm=name), seconds=1.0) for name in ("node-01", "node-02"))
     ending(GlobalOptions(), Interrupted(running=(PowerOn(vm="node-01"),), outcomes=off))
