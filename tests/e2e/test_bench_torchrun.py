@@ -92,9 +92,9 @@ def test_a_program_that_knows_nothing_of_vsml_runs_on_both_nodes(cluster: Cluste
 
 def test_a_job_trains_by_torchrun_on_both_nodes_and_its_model_is_fetched(cluster: Cluster, tmp_path: Path) -> None:
     shell = cluster.shell
-    (shell.folder / "mine").mkdir()
-    shell.write("mine/ddp.py", DDP)
-    run = shell.here("job", "run", "--launcher", "torchrun", "--folder", "mine", "--", "ddp.py")
+    (shell.folder / "training").mkdir()
+    shell.write("training/ddp.py", DDP)
+    run = shell.here("job", "run", "--launcher", "torchrun", "--folder", "training", "--", "ddp.py")
     assert run.status == 0, run.err
     shown = dict(line.split(" weights ") for line in run.out.splitlines() if " weights " in line)
     assert set(shown) == {"[0]", "[1]"}
