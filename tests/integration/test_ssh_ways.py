@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import subprocess
 import threading
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +15,6 @@ from tests.integration.sshd import SUDO_PASSWORD, Sshd
 from tests.integration.ways import SECRET, at_port, failure, refused, server, servers, shell, told
 from tests.waiting import until
 from vsphere_ml.core.model.guest import CommandAnswer
-from vsphere_ml.ssh.ahead import ConnectionsAhead
 from vsphere_ml.ssh.keys.key_pairs import key_pair
 from vsphere_ml.ssh.keys.known_hosts import KnownHosts
 from vsphere_ml.ssh.session.connect import close, connect
@@ -28,19 +26,6 @@ if TYPE_CHECKING:
     from vsphere_ml.ssh.session.target import SshTarget
 
 __all__ = ["server", "servers", "shell"]
-
-
-class _Remembering(ConnectionsAhead):
-    """Remembers which connections were taken, by their own end."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.taken: list[tuple[str, int]] = []
-
-    def take(self, address: str, port: int, timeout_s: float) -> socket.socket | None:
-        stream = super().take(address, port, timeout_s)
-        self.taken += [stream.getsockname()] if stream else []
-        return stream
 
 
 class TestSigningIn:
@@ -55,21 +40,6 @@ class TestSigningIn:
         assert error.code == "guest.unreachable"
         assert "connection refused" in error.message
         assert f"-p {server.port}" in error.hint
-
-    def test_a_connection_that_was_begun_before_is_the_one_that_signs_in(self, server: Sshd) -> None:
-        with closing(_Remembering()) as ahead:
-            ahead.begin([server.host], server.port)
-            connection = connect(server.target(ahead=ahead))
-            assert [connection.transport.sock.getsockname()] == ahead.taken
-            close(connection)
-
-    def test_one_that_was_begun_where_nothing_listens_is_told_as_any(self, server: Sshd) -> None:
-        server.stop()
-        with closing(ConnectionsAhead()) as ahead:
-            ahead.begin([server.host], server.port)
-            error = refused(server.target(ahead=ahead))
-        assert error.code == "guest.unreachable"
-        assert "connection refused" in error.message
 
     def test_something_listens_and_says_nothing(self, server: Sshd) -> None:
         with socket.create_server((server.host, 0)) as mute:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec, GuestAccess, NodeSpec
     from vsphere_ml.core.ports.vcenter import Clock
     from vsphere_ml.core.secret import Secret
-    from vsphere_ml.ssh.ahead import ConnectionsAhead
 
 T = TypeVar("T")
 ANSWER_S = 3.0  # for a guest that is to be entered by OpenSSH to be there
@@ -44,7 +43,6 @@ class SshGuests:
     sudo_password: Secret | None = None
     own_key: bool = False  # `access.key_file` is the cluster's own
     parallel: int = PARALLEL
-    ahead: ConnectionsAhead | None = None
 
     @property
     def known_hosts(self) -> KnownHosts:
@@ -94,7 +92,6 @@ class SshGuests:
             jump=jump_target(access.jump, self.known_hosts) if access.jump else None,
             fingerprint=access.fingerprints.get(place.name),
             trust_first_use=access.host_keys is HostKeys.FIRST_USE,
-            ahead=self.ahead,
         )
 
     def login(self) -> Login:

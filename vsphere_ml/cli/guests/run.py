@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -45,27 +44,22 @@ def run(terminal: Terminal, words: Command = None, *, given: _RunOptions) -> Ans
 
     Example: `vsml run -- 'lspci | grep -c NVIDIA'`, or `vsml run --sudo -- apt-get install -y iperf3`
     """
-    from vsphere_ml.cli.wiring import guest_wiring
+    from vsphere_ml.cli.views.guests import command as view
+    from vsphere_ml.cli.views.progress.both_listeners import following_both
+    from vsphere_ml.cli.wiring import guest_wiring, site_wiring
     from vsphere_ml.cli.wiring.cluster_file import load
     from vsphere_ml.core.nodes.selection import select_nodes
+    from vsphere_ml.flows.guests import command as flow
+    from vsphere_ml.ssh.openssh import line
 
     if not words:
         raise ConfigError("there is no command to run", code="usage", hint="vsml run -- uname -r")
     spec = load(given.file)
-    selected = select_nodes(spec, given.only or ())
-    ahead = guest_wiring.connect_ahead(selected, given.parallel, refresh=given.refresh)
-
-    from vsphere_ml.cli.import_aside import import_aside
-    from vsphere_ml.cli.views.progress.both_listeners import following_both
-    from vsphere_ml.cli.wiring import site_wiring
-    from vsphere_ml.flows.guests import command as flow
-    from vsphere_ml.ssh.openssh import line
-
     clock = site_wiring.SystemClock()
-    guests = guest_wiring.guests(spec, clock, given.parallel, sudo=given.sudo, ahead=ahead)
-    with closing(ahead), following_both(terminal.err) as both, import_aside("vsphere_ml.cli.views.guests.command"):
+    guests = guest_wiring.guests(spec, clock, given.parallel, sudo=given.sudo)
+    with following_both(terminal.err) as both:
         said = flow.run(
-            selected,
+            select_nodes(spec, given.only or ()),
             flow.GuestCommand(text=line(words), as_root=given.sudo, timeout_s=given.limit),
             guests,
             places=flow.KnownPlaces(
@@ -74,8 +68,6 @@ def run(terminal: Terminal, words: Command = None, *, given: _RunOptions) -> Ans
             ),
             notify_guest=both.guests,
         )
-    from vsphere_ml.cli.views.guests import command as view
-
     errors = (said.error,) if said.error else ()
     return Answer(
         text=view.text(said), data=view.data(said), status=said.error.status if said.error else 0, errors=errors

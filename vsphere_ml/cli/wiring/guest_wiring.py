@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.cluster.proposal import GuestConfig
     from vsphere_ml.flows.guests.guests import GuestTargets, StepInputs
     from vsphere_ml.guest.events import GuestListener
-    from vsphere_ml.ssh.ahead import ConnectionsAhead
     from vsphere_ml.ssh.guests import SshGuests
 
 MESH_KEY, MESH_PUBLIC_KEY = "mesh_key", "mesh_public_key"
@@ -43,14 +42,7 @@ def folder(spec: ClusterSpec) -> Path:
     return guests_folder(spec.name, spec.vcenter.lab)
 
 
-def guests(
-    spec: ClusterSpec,
-    clock: SystemClock,
-    parallel: int = 32,
-    *,
-    sudo: bool = True,
-    ahead: ConnectionsAhead | None = None,
-) -> SshGuests:
+def guests(spec: ClusterSpec, clock: SystemClock, parallel: int = 32, *, sudo: bool = True) -> SshGuests:
     """Return the cluster's guests over SSH; the password for sudo is read only where something is to run as root."""
     from vsphere_ml.config.secrets.guest_secrets import secret
     from vsphere_ml.ssh.guests import SshGuests
@@ -67,24 +59,7 @@ def guests(
         sudo_password=password,
         own_key=spec.guest.key_file is None and access.key_file is not None,
         parallel=parallel,
-        ahead=ahead,
     )
-
-
-def connect_ahead(spec: ClusterSpec, parallel: int, *, refresh: bool = False) -> ConnectionsAhead:
-    """Begin connections to where these nodes answered last, to as many as are entered at once.
-
-    None are begun behind a jump host, and with `refresh` none, since vCenter is asked where the nodes answer. To be
-    called before what speaks SSH is imported, which this does not.
-    """
-    from vsphere_ml.ssh.ahead import ConnectionsAhead
-
-    ahead = ConnectionsAhead()
-    if spec.guest.jump is None and not refresh:
-        known = last_places(spec)
-        addresses = [known[node.name].address for node in spec.nodes if node.name in known]
-        ahead.begin(addresses[:parallel], spec.guest.port)
-    return ahead
 
 
 def finder(

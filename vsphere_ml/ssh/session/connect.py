@@ -146,7 +146,7 @@ def _plain_kind(algorithm: str) -> str:
 
 def _directly(target: SshTarget) -> socket.socket:
     try:
-        stream = _take_ahead(target) or socket.create_connection((target.host, target.port), timeout=target.timeout_s)
+        stream = socket.create_connection((target.host, target.port), timeout=target.timeout_s)
     except OSError as error:
         raise translate(error, target) from error
     stream = _Prompt(fileno=stream.detach())
@@ -156,10 +156,6 @@ def _directly(target: SshTarget) -> socket.socket:
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS)
     return stream
-
-
-def _take_ahead(target: SshTarget) -> socket.socket | None:
-    return target.ahead.take(target.host, target.port, target.timeout_s) if target.ahead else None
 
 
 class _Prompt(socket.socket):

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.model.spec import JumpHost
     from vsphere_ml.core.secret import Secret
-    from vsphere_ml.ssh.ahead import ConnectionsAhead
     from vsphere_ml.ssh.keys.known_hosts import KnownHosts
 
 
@@ -33,7 +32,6 @@ class SshTarget:
     jump: SshTarget | None = None
     fingerprint: str | None = None  # SHA256:..., when the host is not pinned yet
     trust_first_use: bool = False  # asked for by a person; the key is recorded with date and user
-    ahead: ConnectionsAhead | None = None  # what was begun before
     timeout_s: float = 30.0  # for each stage of signing in, and for a batch of questions
 
     @property

@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from pyVmomi import vim, vmodl
@@ -64,7 +63,6 @@ class StepProgress:
 
 # Yielded by a step that ends the change for its ticket; the steps after it are taken by a thread of their own.
 DONE = AwaitedState(None, ())
-LATER_S = 0.25  # after its end: what follows the change on its VM, and on those that ended with it, is asked for first
 
 
 @dataclass(slots=True)
@@ -103,7 +101,6 @@ class TaskRunner:
         self._unwatched: list[_Run] = []
         self._working: deque[_Run] = deque()  # whose next step waits for nothing
         self._later: deque[Future[None]] = deque()
-        self._hurry = Event()  # nothing is put off any longer
         self._afterwards = ThreadPoolExecutor(max_workers=1, thread_name_prefix="vcenter-afterwards")
         self._callers = ThreadPoolExecutor(max_workers=_CALLERS, thread_name_prefix="vcenter")
         self._beginning: deque[tuple[_Run, Future[AwaitedState | StepProgress]]] = deque()
@@ -145,10 +142,8 @@ class TaskRunner:
     def finish(self) -> None:
         """Take all the steps that were put off."""
         self._begun()
-        self._hurry.set()
         while self._later:
             self._later.popleft().result()
-        self._hurry.clear()
 
     def _news(self, tasks: Sequence[TaskHandle]) -> tuple[Update, ...]:
         found: list[Update] = []
@@ -176,18 +171,12 @@ class TaskRunner:
                 self._note_percent(run, taken.percent, queued=False)
                 return
             if taken is DONE:
-                self._later.append(self._afterwards.submit(self._take_last, run.steps, time.monotonic() + LATER_S))
+                self._later.append(self._afterwards.submit(_take_last, run.steps))
                 self._over(run, None)
                 return
             run.awaited, run.seen, run.percent, run.silences = taken, {}, None, 0
             self._by_object[reference(run.awaited.object)] = run
             self._unwatched.append(run)
-
-    def _take_last(self, steps: Generator[AwaitedState | StepProgress, Any, None], due: float) -> None:
-        self._hurry.wait(due - time.monotonic())
-        # A failure is not reported: the next look finds that what was put off is missing.
-        with suppress(StopIteration, VsmlError, vmodl.MethodFault):
-            next(steps)
 
     def _over(self, run: _Run, error: VsmlError | None) -> None:
         run.over = True
@@ -367,6 +356,12 @@ class TaskRunner:
         self._by_object.clear()
         self._runs.clear()
         self._later.clear()
+
+
+def _take_last(steps: Generator[AwaitedState | StepProgress, Any, None]) -> None:
+    # A failure is not reported: the next look finds that what was put off is missing.
+    with suppress(StopIteration, VsmlError, vmodl.MethodFault):
+        next(steps)
 
 
 def _fault(error: Any) -> BaseException:

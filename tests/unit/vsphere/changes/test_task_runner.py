@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.plan.changes import PowerOn
-from vsphere_ml.vsphere.changes import task_runner
-from vsphere_ml.vsphere.changes.task_runner import DONE, StepProgress, TaskRunner
+from vsphere_ml.vsphere.changes.task_runner import StepProgress, TaskRunner
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-
-    import pytest
 
     from vsphere_ml.core.ports.vcenter import Update
 
@@ -65,18 +62,3 @@ def test_a_part_that_fails_ends_the_change_with_its_reason() -> None:
     runner, task = started(steps())
     told = [*runner.wait([task], 5), *runner.wait([task], 5)]
     assert [str(each.error) for each in told if each.done] == ["broken"]
-
-
-def test_what_follows_the_end_is_put_off_until_its_time_or_the_finish(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_runner, "LATER_S", 3600.0)
-    taken = []
-
-    def steps() -> Generator[Any, Any, None]:
-        yield DONE
-        taken.append("the attribute")
-
-    runner, task = started(steps())
-    assert [each.done for each in runner.wait([task], 5)] == [True]
-    assert taken == []
-    runner.finish()
-    assert taken == ["the attribute"]
