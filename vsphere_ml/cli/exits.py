@@ -91,7 +91,7 @@ def _report_unwritten(shell: Terminal) -> int:
 
 def _interruption(interrupt: KeyboardInterrupt) -> _Interruption:
     from vsphere_ml.cli.views.cluster.changes import list_names, verb
-    from vsphere_ml.cli.views.layout.folded import fold_rows
+    from vsphere_ml.core.order import fold_rows
     from vsphere_ml.core.plan.changes import PowerOn
     from vsphere_ml.core.plan.describe import is_off, object_name
     from vsphere_ml.core.plan.outcome import HostsInterrupted, Interrupted, left_off

@@ -1,13 +1,16 @@
-"""The order in which a person counts names, how many of them are shown, and numbers with their nouns."""
+"""The order in which a person counts names, how many of them are shown, numbers with their nouns, and moments."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from datetime import UTC
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
 
+T = TypeVar("T")  # hashable
 _PARTS = re.compile(r"(\d+)|(\D+)")
 _NUMBERED = re.compile(r"(?P<before>[^.]*?)(?P<number>\d+)(?P<after>[^.\d]*(?:\..*)?)")  # in the first part of a name
 _FEW = 2  # names that are listed one by one
@@ -27,6 +30,20 @@ def list_first(names: Sequence[str], limit: int) -> str:
 def count(number: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun, in the plural where it is one."""
     return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"
+
+
+def utc_text(moment: datetime, timespec: str = "seconds") -> str:
+    """Return a moment in UTC as records have it, `2026-11-28T18:30:00Z`; `timespec` as `datetime.isoformat` has it."""
+    return moment.astimezone(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
+
+
+def fold_rows(rows: Iterable[tuple[str, T]]) -> Iterator[tuple[list[str], T]]:
+    """Yield each row once, in order, with the names of all that it is true of."""
+    alike: dict[T, list[str]] = {}
+    for name, row in rows:
+        alike.setdefault(row, []).append(name)
+    for row, names in alike.items():
+        yield names, row
 
 
 def fold_names(names: Iterable[str]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.bounded_file import chunks, read_bytes
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.order import utc_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,4 +106,4 @@ def modified_time(file: Path) -> str:
         raise _unreadable_error(
             file, error.strerror or str(error) if isinstance(error, OSError) else str(error)
         ) from error
-    return datetime.fromtimestamp(changed, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return utc_text(datetime.fromtimestamp(changed, UTC))

@@ -23,9 +23,8 @@ SLOWER = 4  # times, the slowed node's links
 SWEPT = (2, 3, 4)  # numbers of nodes
 # The bound is a ring's, and MPICH of its own does not take one on three nodes. Set to it, and initialized for several
 # threads, MPICH 5.0.2 never leaves the start of Horovod 0.28.1, whose own thread is the only one to call it here.
-# UCX moves large messages by emulated remote writes over TCP; where two ranks exchange 4 MiB and one of them begins a
-# little later, as on a busy machine, its data then waits until the other's is through: half of the ring one way only.
-# Seen on lab guests; the setting is in https://github.com/openucx/ucx/blob/master/src/uct/tcp/tcp_iface.c
+# UCX moves a large message over TCP by one PUT, with which its makers found collectives not good enough
+# (https://github.com/openucx/ucx/pull/4836). On busy lab guests two ranks that exchange 4 MiB went one after the other.
 RING = {
     "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "ring",
     "HOROVOD_MPI_THREADS_DISABLE": "1",

@@ -70,7 +70,7 @@ def build(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _Build
     into = given.into.resolve()
     nodes = open_nodes(terminal, file, refresh=given.refresh, only=[given.node] if given.node else None)
     asked = _request(nodes.spec.guest.settings, given)
-    (place,) = nodes.nodes.of([nodes.spec.nodes[0].name])
+    (place,) = nodes.places.of([nodes.spec.nodes[0].name])
     with following_both(terminal.err) as both:
         made = build_wheelhouse(nodes.guests, place, asked, into=into, notify=both.guests)
     return Answer(text=view.text(made, into), data=view.data(made, into))

@@ -66,34 +66,34 @@ class OpenNodes:
 
     spec: ClusterSpec
     guests: SshGuests
-    nodes: JobPlaces
+    places: JobPlaces
     clock: SystemClock
 
     def find(self) -> JobList:
         from vsphere_ml.flows.jobs.find import find_jobs
 
-        return find_jobs(self.spec, self.guests, self.nodes)
+        return find_jobs(self.spec, self.guests, self.places)
 
     def follow(self, job: FoundJob, log: JobLog, *, to_end: bool = True) -> FoundJob:
         from vsphere_ml.flows.jobs.follow import follow, update_job
 
-        first = next(place for place in self.nodes.places if place.name == job.record.node_names[0])
+        (first,) = self.places.of(job.record.node_names[:1])
         return update_job(job, follow(self.guests, first, log, self.clock, to_end=to_end))
 
     def report(self, job: FoundJob, log: JobLog) -> JobReport:
         from vsphere_ml.flows.jobs.follow import report
 
-        return report(self.guests, self.nodes, job, log)
+        return report(self.guests, self.places, job, log)
 
     def stop(self, record: JobRecord, *, delete: bool = False) -> StoppedJob:
         from vsphere_ml.flows.jobs.stop import stop_job
 
-        return stop_job(self.guests, self.nodes, record, delete=delete)
+        return stop_job(self.guests, self.places, record, delete=delete)
 
     def fetch(self, record: JobRecord, into: Path) -> Mapping[str, tuple[str, ...]]:
         from vsphere_ml.flows.jobs.fetch import fetch_job
 
-        return fetch_job(self.guests, self.nodes.of(record.node_names), record, into)
+        return fetch_job(self.guests, self.places.of(record.node_names), record, into)
 
 
 @option_group
@@ -164,5 +164,5 @@ def open_nodes(terminal: Terminal, file: Path, *, refresh: bool, only: list[str]
     with following_both(terminal.err) as both:
         known = {} if refresh else guests.cached(spec)
         find = guest_wiring.finder(spec, terminal, both.site, clock, refresh=refresh)
-        nodes = find_places(spec, KnownPlaces(known=known, find=find))
-    return OpenNodes(spec=spec, guests=guests, nodes=nodes, clock=clock)
+        places = find_places(spec, KnownPlaces(known=known, find=find))
+    return OpenNodes(spec=spec, guests=guests, places=places, clock=clock)

@@ -22,6 +22,7 @@ from vsphere_ml.cli.jobs.options import PlaceOptions, known_jobs, name_place, op
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Command, OnlyNodes, Refresh, command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.order import utc_text
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.model.user_job import FoundJob, JobRecord
@@ -116,7 +117,7 @@ def run(
         else:
             jobs = open_nodes(terminal, file, refresh=refresh, only=only)
             asked = replace(_request(jobs.spec, given, words), variables=variables, archive=archive)
-            places = jobs.nodes.of([node.name for node in jobs.spec.nodes])
+            places = jobs.places.of([node.name for node in jobs.spec.nodes])
             with show_wait(terminal.err, f"starting on {count(len(places), 'node')}{_describe_folder(given)}"):
                 record = start_job(jobs.spec, jobs.guests, places, asked)
     known_jobs(jobs).add([record.run_id])
@@ -183,6 +184,6 @@ def _request(spec: ClusterSpec, given: _JobOptions, words: list[str]) -> JobRequ
         tools=settings.tools,
         interface=settings.interface,
         folder=given.folder.resolve().name if given.folder is not None else "",
-        started=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        started=utc_text(datetime.now(UTC)),
         by=f"{getpass.getuser()}@{socket.gethostname()}",
     )

@@ -23,6 +23,7 @@ from vsphere_ml.bench.proof.launch_context import LaunchContext, MeasuredLinks, 
 from vsphere_ml.bench.records import store
 from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import BenchError, GuestError, NotPossible, VsmlError
+from vsphere_ml.core.order import utc_text
 from vsphere_ml.flows.bench.watch import Enough, JobEnded, Watch
 
 if TYPE_CHECKING:
@@ -397,4 +398,4 @@ def in_each(guests: Guests, places: Sequence[GuestPlace], work: Callable[[Shell]
 
 def timestamp() -> str:
     """Return the time now as records have it: UTC, to the millisecond."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return utc_text(datetime.now(UTC), "milliseconds")

@@ -12,7 +12,7 @@ from vsphere_ml.core.model.marks import is_marked
 from vsphere_ml.core.model.spec import FirstBootBy
 from vsphere_ml.core.nodes.firstboot import HOST_KEYS
 from vsphere_ml.core.nodes.selection import check_names
-from vsphere_ml.core.order import fold_names
+from vsphere_ml.core.order import fold_names, fold_rows
 from vsphere_ml.core.ports.vcenter import GuestPlace
 
 if TYPE_CHECKING:
@@ -78,10 +78,8 @@ class GuestPhase:
 
 def fold_errors(errors: Mapping[str, VsmlError]) -> tuple[str, ...]:
     """Return each reason once, after the names of all that it is true of."""
-    names: dict[str, list[str]] = {}
-    for name, error in errors.items():
-        names.setdefault(error.reason, []).append(name)
-    return tuple(f"{', '.join(fold_names(alike))}: {reason}" for reason, alike in names.items())
+    alike = fold_rows((name, error.reason) for name, error in errors.items())
+    return tuple(f"{', '.join(fold_names(names))}: {reason}" for names, reason in alike)
 
 
 def find(spec: ClusterSpec, inventory: Inventory, only: Collection[str] = ()) -> GuestTargets:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.errors import GuestError, VsmlError
-from vsphere_ml.core.order import count, fold_names
+from vsphere_ml.core.order import count, fold_names, fold_rows
 from vsphere_ml.flows.guests import boot
 from vsphere_ml.flows.guests import guests as of_guests
 from vsphere_ml.flows.guests.visit import run_with_retry
@@ -16,7 +16,7 @@ from vsphere_ml.guest.facts import wanted
 from vsphere_ml.guest.facts.verify import verify as ask
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping
 
     from vsphere_ml.flows.guests.guests import GuestPhase
     from vsphere_ml.flows.run_context import RunContext
@@ -64,23 +64,18 @@ class Verification:
 
     def _describe_failures(self) -> Iterator[str]:
         """Yield what fails, each once with all nodes of which it is true; many answers to one fact as an example."""
-        facts: dict[str, dict[str, list[str]]] = {}
+        facts: dict[str, list[tuple[str, str]]] = {}
         for each in self.failing:
-            facts.setdefault(f"{each.fact}: ", {}).setdefault(each.message, []).append(each.target)
-        for name, error in self.errors.items():
-            facts.setdefault("", {}).setdefault(error.reason, []).append(name)
+            facts.setdefault(f"{each.fact}: ", []).append((each.target, each.message))
+        facts[""] = [(name, error.reason) for name, error in self.errors.items()]
         for fact, answers in facts.items():
-            alike = answers if len(answers) <= MANY_ANSWERS else _give_example(answers)
-            yield from (f"{', '.join(fold_names(names))}: {fact}{why}" for why, names in alike.items())
+            alike = list(fold_rows(answers))
+            if len(alike) > MANY_ANSWERS:
+                alike = [([name for name, _ in answers], f"{len(alike)} different answers, such as {alike[0][1]}")]
+            yield from (f"{', '.join(fold_names(names))}: {fact}{why}" for names, why in alike)
 
     def _fails(self, severity: Severity) -> bool:
         return severity is not Severity.OK if self.strict else severity is Severity.ERROR
-
-
-def _give_example(answers: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return the first of many answers as that of all their nodes."""
-    why = f"{len(answers)} different answers, such as {next(iter(answers))}"
-    return {why: [name for names in answers.values() for name in names]}
 
 
 def verify(run: RunContext, phase: GuestPhase, *, only: Collection[str] = (), strict: bool = False) -> Verification:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, TypedDict
 from rich.console import Group
 
 from vsphere_ml.cli.views.cluster import changes, hardware
-from vsphere_ml.cli.views.layout.folded import fold_rows
 from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.cli.views.site import ready
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.model.placement import Locality, WantPvrdma
-from vsphere_ml.core.order import count
+from vsphere_ml.core.order import count, fold_rows
 from vsphere_ml.core.plan.changes import CloneVm, PowerOn, subject
 from vsphere_ml.core.plan.describe import ADDED, CHANGED, INTERRUPTED, REMOVED, device_name, object_name
 from vsphere_ml.core.plan.plan import Plan, Stage

@@ -11,10 +11,9 @@ from rich.console import Group
 from vsphere_ml.cli.views.cluster import plan as plans
 from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.layout.envelope import as_data
-from vsphere_ml.cli.views.layout.folded import fold_rows
 from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.core.model.placement import Locality
-from vsphere_ml.core.order import count, natural_key
+from vsphere_ml.core.order import count, fold_rows, natural_key
 from vsphere_ml.core.plan.changes import DeleteVm
 from vsphere_ml.core.plan.deletions import deleted_vms
 from vsphere_ml.flows.cluster.status import NodeState

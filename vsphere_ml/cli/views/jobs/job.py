@@ -13,7 +13,7 @@ from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.layout.text import line, lines, table
 from vsphere_ml.core.codec import Extended
-from vsphere_ml.core.order import count
+from vsphere_ml.core.order import count, utc_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -136,8 +136,8 @@ def job_data(job: FoundJob) -> Extended[JobRecord, JobStateData]:
 
 
 def _progress(job: FoundJob) -> JobStateData:
-    ended = "" if job.ended_s is None else datetime.fromtimestamp(job.ended_s, UTC).isoformat()
-    return {"state": job.state, "status": job.status, "ended": ended.replace("+00:00", "Z") or None}
+    ended = None if job.ended_s is None else utc_text(datetime.fromtimestamp(job.ended_s, UTC))
+    return {"state": job.state, "status": job.status, "ended": ended}
 
 
 def list_data(found: JobList) -> JobListData:

@@ -1,24 +1,15 @@
-"""Rows that are alike but for a name, as one row with all names."""
+"""Rows of hosts that are alike but for a name, as one row with all names."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from vsphere_ml.core.order import fold_names
+from vsphere_ml.core.order import fold_names, fold_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 T = TypeVar("T")  # hashable
-
-
-def fold_rows(rows: Iterable[tuple[str, T]]) -> Iterator[tuple[list[str], T]]:
-    """Yield each row once, in order, with the names of all that it is true of."""
-    alike: dict[T, list[str]] = {}
-    for name, row in rows:
-        alike.setdefault(row, []).append(name)
-    for row, names in alike.items():
-        yield names, row
 
 
 def fold_hosts(rows: Iterable[tuple[str, T]]) -> Iterator[tuple[str, T]]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from rich.console import Group
 
 from vsphere_ml.cli.views.cluster.changes import list_names
-from vsphere_ml.cli.views.layout.folded import fold_hosts, fold_rows
+from vsphere_ml.cli.views.layout.folded import fold_hosts
 from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.cli.views.site.host_lines import describe_steps, merge_refusals
 from vsphere_ml.core.hosts.host_changes import describe_host_change
 from vsphere_ml.core.model.host_settings import AccessMethod, SettingState
-from vsphere_ml.core.order import count
+from vsphere_ml.core.order import count, fold_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
