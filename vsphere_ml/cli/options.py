@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import inspect
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVar, dataclass_transform
@@ -15,6 +14,7 @@ import typer
 from typer.models import ArgumentInfo
 
 from vsphere_ml.cli import completion
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.config.positions import KeyPath, Lines, format_path, line_of, positions
 from vsphere_ml.core.diagnostics import Diagnostic, mistake
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.order import count
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

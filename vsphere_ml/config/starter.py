@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml import shipped
@@ -11,6 +10,7 @@ from vsphere_ml.config.document import toml_value
 from vsphere_ml.core import json_text
 from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

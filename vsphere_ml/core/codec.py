@@ -13,10 +13,11 @@ import math
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum, StrEnum
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
+
+from vsphere_ml.lazy_dataclass import dataclass
 
 T = TypeVar("T")
 M = TypeVar("M")

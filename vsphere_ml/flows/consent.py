@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.diagnostics import Refusal
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.plan.deletions import deleted_vms, stopped_vms
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.ports.vcenter import Scope
 from vsphere_ml.core.report.capacity_report import asks, differences, list_capacity, sums, with_vcenter_counts
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.device_counts import DirectPathProfile

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.core.model.guest import StepNeed
 from vsphere_ml.guest.events import Applied, Applying, GuestChecked, Rebooting
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -13,6 +13,7 @@ from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.kubernetes.export.mpi_job import make_mpi_job
 from vsphere_ml.kubernetes.image.variants import ROOT, UID, SshdVariant
 from vsphere_ml.kubernetes.lint import lint_file
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
@@ -11,6 +10,7 @@ from vsphere_ml.kubernetes import operator_rules, trainjob_rules, trap_rules
 from vsphere_ml.kubernetes.manifest import read_manifests
 from vsphere_ml.kubernetes.mpijob import MpiJob
 from vsphere_ml.kubernetes.trainjob import TrainJob
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,10 +5,10 @@ What it does not say, its runtime does, which is another object: a rule speaks o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.kubernetes.commands import count_ranks, read_words
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.kubernetes.manifest import Manifest, Path

@@ -6,13 +6,13 @@ Their shells listen on loopback addresses, and the lab keeps the keys.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.spec import HostAccess, HostService
 from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.lab import control, state
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

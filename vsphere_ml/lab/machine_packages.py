@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from vsphere_ml.lazy_dataclass import dataclass
 
 LIST = Path(__file__).with_name("packages.txt")
 SEARCH = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"

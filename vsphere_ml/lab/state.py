@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.lab import folders
 from vsphere_ml.lab.guests.boot import power_hook
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,12 +7,12 @@ import json
 import os
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.ports.vcenter import GuestPlace
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -6,12 +6,13 @@ Nothing of what guests' shells rely on is asked of ESXi: each command is one lin
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VSphereError
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.model.spec import HostKeys, HostService
+from vsphere_ml.lazy_dataclass import dataclass
 from vsphere_ml.ssh.keys.known_hosts import KnownHosts
 from vsphere_ml.ssh.session.connect import close, connect
 from vsphere_ml.ssh.session.execute import ConnectionCut, DeadlinePassed, execute

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 import socket
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.core.model.spec import HostKeys
 from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.core.report.export.ansible import Login
+from vsphere_ml.lazy_dataclass import dataclass
 from vsphere_ml.ssh.addresses import AddressCache
 from vsphere_ml.ssh.fanout import PARALLEL, ignore_outcome, in_each
 from vsphere_ml.ssh.keys.host_keys import read_key

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.bench.analysis.metric import launch_figures, metric
@@ -14,6 +14,7 @@ from vsphere_ml.bench.stats.ratio import ratio
 from vsphere_ml.bench.stats.verdicts import judge
 from vsphere_ml.core.codec import encode
 from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

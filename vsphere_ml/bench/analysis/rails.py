@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model.record import LinkLoad, Outcome
 from vsphere_ml.bench.network.frames import usable_of_link, usable_of_link_result
 from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.order import count
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.analysis.training import step_time, training
 from vsphere_ml.bench.model.record import Workload
 from vsphere_ml.bench.network.regimes import Regime, shape_of
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

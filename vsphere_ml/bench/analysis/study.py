@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from vsphere_ml.bench.network.bus_bandwidth import ALL_REDUCE
 from vsphere_ml.bench.network.frames import usable_of_link, usable_of_link_result
 from vsphere_ml.bench.network.regimes import Regime
 from vsphere_ml.bench.stats.estimate import Estimate, quotient
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import statistics
 from bisect import bisect_left
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.analysis.step_parts import step_parts
@@ -14,6 +13,7 @@ from vsphere_ml.bench.stats.estimate import LEVEL, Estimate, across_launches
 from vsphere_ml.bench.stats.series import Summary, summary
 from vsphere_ml.bench.stats.student import quantile
 from vsphere_ml.bench.stats.warmup import WarmUp, detect
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

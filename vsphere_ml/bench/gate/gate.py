@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.analysis.compare import alike_but_sizes, compare
@@ -20,6 +19,7 @@ from vsphere_ml.bench.stats.estimate import across_launches
 from vsphere_ml.bench.stats.ratio import launches_for
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import BenchError, NotPossible, VsmlError
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

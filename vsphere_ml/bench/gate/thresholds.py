@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core import toml
@@ -10,6 +10,7 @@ from vsphere_ml.core.codec import encode
 from vsphere_ml.core.diagnostics import mistake
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.nearest import nearest_name
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -8,11 +8,11 @@ nccl-tests' src/*.cu from 2017 to 2026.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.imports.parsed import differs, unnamed_collective
 from vsphere_ml.bench.network.bus_bandwidth import bus_factor
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

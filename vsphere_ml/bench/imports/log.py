@@ -9,13 +9,14 @@ from __future__ import annotations
 import codecs
 import hashlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.bench.imports.prefixes import strip_prefixes, without_columns
 from vsphere_ml.bench.imports.wrapped import find_wrapped_text
 from vsphere_ml.core import json_text
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from vsphere_ml.bench.imports.parsed import (
 from vsphere_ml.bench.model.record import SweepPoint, Workload
 from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model.record import Link
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from vsphere_ml.lazy_dataclass import dataclass
 
 LAST_LINES = 20
 # Lines that explain nothing: TensorFlow's greetings, and what horovodrun's own Python says when a rank fails.

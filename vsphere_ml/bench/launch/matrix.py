@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch.launchers import find_gpu_backend
@@ -13,6 +13,7 @@ from vsphere_ml.bench.model.record import WITHOUT_RANKS, Arithmetic, Configurati
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.network.regimes import Regime
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

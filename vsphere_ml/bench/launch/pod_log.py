@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core import json_text
 from vsphere_ml.core.errors import BenchError
 from vsphere_ml.core.model.guest import CommandAnswer
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

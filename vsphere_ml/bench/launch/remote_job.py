@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from vsphere_ml.bench.model.job import FOLDER, MARK, PATH, SCRIPT, STOP, USER_MA
 from vsphere_ml.core.errors import BenchError
 from vsphere_ml.core.nodes.container import NAME
 from vsphere_ml.core.units import parse_integer
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

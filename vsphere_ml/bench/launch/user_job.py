@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import remote_job
@@ -16,6 +15,7 @@ from vsphere_ml.bench.model.job import PATH, USER_MARK, RunIn
 from vsphere_ml.bench.model.user_job import LOG, RECORD, ROOT, WORK, FoundJob, JobState, encode_record, parse_record
 from vsphere_ml.core.errors import BenchError
 from vsphere_ml.core.units import parse_integer
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from vsphere_ml.bench.model.launcher_names import LauncherName
+from vsphere_ml.lazy_dataclass import dataclass
 
 
 class Engine(StrEnum):

@@ -8,11 +8,12 @@ docs/reference/bench.schema.json is made from these.
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - the reader looks at the fields' types
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.core.diagnostics import Diagnostic  # noqa: TC001 - the reader looks at the fields' types
+from vsphere_ml.lazy_dataclass import dataclass
 
 SCHEMA = "vsml.bench/3"
 VSML = "vsml"  # the source of what was not imported

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.core import codec, json_text
 from vsphere_ml.core.errors import BenchError
 from vsphere_ml.core.model.guest import Peer
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

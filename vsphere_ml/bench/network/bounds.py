@@ -6,9 +6,8 @@ floor, all of it the ceiling. What is measured below the floor is not explained 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vsphere_ml.bench.network.bus_bandwidth import bus_factor
+from vsphere_ml.lazy_dataclass import dataclass
 
 GRADIENT_BYTES = {"fp32": 4, "fp16": 2}
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.network.bus_bandwidth import ALL_REDUCE, COLLECTIVES, bus_factor
 from vsphere_ml.bench.stats.estimate import LEVEL, Estimate, estimate_around
 from vsphere_ml.bench.stats.series import percentile
 from vsphere_ml.bench.stats.student import quantile
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.porting import guard, places, setup, training
 from vsphere_ml.bench.porting.script import parse
 from vsphere_ml.bench.porting.steps import PortingState
 from vsphere_ml.core.errors import BenchError
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.porting.steps import FoundStep

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.porting.rewrite.shapes import TrainingShape
 from vsphere_ml.core.errors import BenchError
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import warnings
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.diagnostics import mistake
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

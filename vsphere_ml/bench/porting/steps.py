@@ -6,8 +6,9 @@ round: `hvd.rank() != 0` would save on every worker but the first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from vsphere_ml.lazy_dataclass import dataclass
 
 
 class PortingState(StrEnum):

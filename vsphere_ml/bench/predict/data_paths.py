@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.nearest import nearest_name
+from vsphere_ml.lazy_dataclass import dataclass
 
 ALL = "all"
 _PCIE_LANES, _CODED = 16, 128 / 130  # PCI Express Base Specification 3.0 and newer: 128 bits are sent as 130

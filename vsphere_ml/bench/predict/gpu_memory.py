@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vsphere_ml.bench.predict.training_math import Optimizer, TrainingMath
 from vsphere_ml.core.catalog import catalogue, profiles
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.lazy_dataclass import dataclass
 
 _MIB = 1 << 20
 

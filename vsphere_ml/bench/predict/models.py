@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.nearest import nearest_name
+from vsphere_ml.lazy_dataclass import dataclass
 
 _KERAS = "Keras Applications' table of models"
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from vsphere_ml.bench.model.transports import Transport  # noqa: TC001 - a field's type is read by views
 from vsphere_ml.bench.network import bounds, frames
 from vsphere_ml.bench.network.bounds import LaunchShape
+from vsphere_ml.lazy_dataclass import dataclass
 
 JUMBO_GAIN = 0.02  # below this, larger frames are not worth a word
 

@@ -7,7 +7,6 @@ GPU's own memory, the other the network, over which a step's gradients go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.network.bus_bandwidth import bus_factor
@@ -15,6 +14,7 @@ from vsphere_ml.bench.predict.data_paths import PATHS
 from vsphere_ml.bench.predict.training_math import TrainingMath
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.nearest import nearest_name
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import shlex
 import statistics
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.bench.model.job import MARK
@@ -13,6 +12,7 @@ from vsphere_ml.bench.model.record import LinkLoad, LinkResult
 from vsphere_ml.bench.probe.side_by_side import run_side_by_side, split_outputs
 from vsphere_ml.core import json_text
 from vsphere_ml.core.errors import BenchError
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model import attached_devices
 from vsphere_ml.core.model.inventory import EthernetCard, VgpuDevice
 from vsphere_ml.core.model.locality import farthest_apart
 from vsphere_ml.core.model.placement import Locality
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

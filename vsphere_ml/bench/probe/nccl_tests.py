@@ -7,7 +7,7 @@ since 2026), so its own help is asked. What it prints is read by `imports.nccl_t
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.imports import nccl_tests as imports
@@ -19,6 +19,7 @@ from vsphere_ml.core import json_text
 from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import BenchError, ConfigError, NotPossible
 from vsphere_ml.core.nodes.container import NAME
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,7 +6,7 @@ The device, its port and the GID index are named for each end: perftest would ta
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.imports import links
@@ -15,6 +15,7 @@ from vsphere_ml.bench.model.record import LinkLoad
 from vsphere_ml.bench.probe.side_by_side import run_side_by_side, split_outputs
 from vsphere_ml.core.errors import BenchError, ConfigError
 from vsphere_ml.core.nodes.container import command_in_container
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model.engines import Needs
@@ -15,6 +15,7 @@ from vsphere_ml.core.errors import BenchError, NotPossible
 from vsphere_ml.core.nodes import container
 from vsphere_ml.core.tools import nvidia_smi
 from vsphere_ml.core.units import parse_integer
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

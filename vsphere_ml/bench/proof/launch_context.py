@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml import __version__
@@ -22,6 +22,7 @@ from vsphere_ml.bench.model.record import (
 from vsphere_ml.bench.probe import clocks, rdma, survey
 from vsphere_ml.bench.probe.line_rate import line_rate
 from vsphere_ml.core.diagnostics import Diagnostic
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

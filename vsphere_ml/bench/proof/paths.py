@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model.figures import amount
@@ -14,6 +14,7 @@ from vsphere_ml.bench.model.transports.transport_spec import IB, IB_GPUDIRECT, S
 from vsphere_ml.bench.probe import rdma
 from vsphere_ml.bench.proof import channels
 from vsphere_ml.bench.proof.channels import NET, RECEIVE, SEND
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.model.record import Outcome, Verdict
 from vsphere_ml.bench.network.sweeps import collective, peak
 from vsphere_ml.core.order import count
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

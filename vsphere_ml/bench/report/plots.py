@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model import figures
@@ -21,6 +20,7 @@ from vsphere_ml.bench.report.canvas import (
     powers,
 )
 from vsphere_ml.bench.stats.series import percentile
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

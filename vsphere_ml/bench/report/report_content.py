@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from vsphere_ml.bench.report.method import method
 from vsphere_ml.bench.report.regimes.regime_tables import describe_order, regime_tables
 from vsphere_ml.bench.report.tables import ReportTable, describe_fit, notices, tables
 from vsphere_ml.core.order import count
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.analysis.rails import nic_channels, node_rails, usable_of_rail
@@ -11,6 +11,7 @@ from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.model.record import LinkLoad
 from vsphere_ml.bench.network.frames import DEFAULT_MTU, usable_of_link_result
 from vsphere_ml.bench.network.sweeps import collective, peak
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

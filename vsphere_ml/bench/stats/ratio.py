@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.stats.estimate import LEVEL, Estimate
 from vsphere_ml.bench.stats.stop import FEWEST_LAUNCHES, launch_checkpoints
 from vsphere_ml.bench.stats.student import probability_within, quantile
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

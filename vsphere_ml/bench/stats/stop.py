@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.stats.correlated_mean import is_long_enough, within_launch
 from vsphere_ml.bench.stats.estimate import across_launches
 from vsphere_ml.bench.stats.warmup import detect
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.stats.estimate import LEVEL
 from vsphere_ml.bench.stats.ratio import p_value, ratio
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

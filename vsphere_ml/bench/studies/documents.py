@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from vsphere_ml.bench.report.markdown import escape_text, table_lines
 from vsphere_ml.bench.report.tables import ReportTable
 from vsphere_ml.bench.studies.side_by_side import CellState
 from vsphere_ml.bench.studies.study_design import STACK, TRANSPORTS
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

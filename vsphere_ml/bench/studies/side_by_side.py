@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from vsphere_ml.bench.launch.matrix import is_same_configuration
 from vsphere_ml.bench.model.record import Configuration, Outcome
 from vsphere_ml.bench.stats.estimate import Estimate, across_launches
 from vsphere_ml.bench.stats.ratio import ratio
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch.matrix import at_level, expand
 from vsphere_ml.bench.model.record import Configuration, Workload
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

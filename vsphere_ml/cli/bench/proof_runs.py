@@ -6,11 +6,11 @@ import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import BenchError, ConfigError
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.porting.loss_curves import CurveProof, ProofNeeds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.cli.consent import Declined
@@ -12,6 +12,7 @@ from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.core.report import file_choices
 from vsphere_ml.flows.site.new_file import largest_kind
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,7 +13,7 @@ import json
 import os
 import socket
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeGuard, cast
@@ -26,6 +26,7 @@ from vsphere_ml.core.plan.changes import SetSettings
 from vsphere_ml.core.plan.describe import TEXTS, describe, drift_of, object_name
 from vsphere_ml.core.plan.plan import Plan, Stage
 from vsphere_ml.flows.cluster.saved import stages_of
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from vsphere_ml.cli.options import DEFAULT_FILE
 from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.spec import VCenterSpec
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -10,6 +9,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from vsphere_ml.config.secrets import thumbprints
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.secret import Secret
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

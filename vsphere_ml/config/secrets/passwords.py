@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.config.secrets.environment import VariableNames, families, unused_variables
 from vsphere_ml.config.secrets.secret_file import read_secret
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.secret import Secret
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from vsphere_ml.config.secrets.environment import VariableNames, families, plain_server
 from vsphere_ml.config.secrets.passwords import Account, keyring_lookup, password
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

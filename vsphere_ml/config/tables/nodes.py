@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.config.compose import ComposedBlock, compose, flatten_block
@@ -17,6 +17,7 @@ from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
 from vsphere_ml.core.model.spec import GpuRequest, Latency, NicRequest, NodeSpec
 from vsphere_ml.core.nodes import gpu
 from vsphere_ml.core.rules import check
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.config.fields import clip
 from vsphere_ml.config.mistakes import MOST, invalid_file
 from vsphere_ml.core.diagnostics import Diagnostic, mistake
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import IPv4Network, ip_address, ip_interface
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from vsphere_ml.config.fields import clip
 from vsphere_ml.config.vhpc.ranges import RangeText, parse_range
 from vsphere_ml.config.vhpc.site import TRUE
 from vsphere_ml.core.nodes import gpu
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from vsphere_ml.config.tables.ranges import MOST
+from vsphere_ml.lazy_dataclass import dataclass
 
 _RANGE = re.compile(r"\{\{(\d+):(\d+)\}\}|\{(\d+):(\d+)\}", re.ASCII)
 _DIGITS = 9

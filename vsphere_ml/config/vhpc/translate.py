@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from vsphere_ml.config.vhpc import ini, site
 from vsphere_ml.config.vhpc.nodes import Block, block
 from vsphere_ml.config.vhpc.vm_options import SWITCHES, Notes, list_vm_options
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from vsphere_ml.config.tables.ranges import MOST
 from vsphere_ml.config.vhpc.ini import Item, words
 from vsphere_ml.config.vhpc.ranges import RangeText, parse_range
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

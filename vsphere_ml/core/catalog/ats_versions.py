@@ -7,9 +7,8 @@ why it is not there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vsphere_ml.core.catalog.versions import numbers
+from vsphere_ml.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

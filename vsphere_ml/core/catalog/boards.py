@@ -6,7 +6,7 @@ Sources: board codes and time-sliced C-series sizes, and the table "MMIO space r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from vsphere_ml.lazy_dataclass import dataclass
 
 NVIDIA = 0x10DE
 

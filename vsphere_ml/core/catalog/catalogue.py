@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.boards import BOARDS, Board
 from vsphere_ml.core.catalog.profile_tables import MIG, TIME_SLICED, Instance
 from vsphere_ml.core.catalog.profiles import ProfileName, read
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

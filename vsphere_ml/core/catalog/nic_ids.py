@@ -6,9 +6,8 @@ of ConnectX-6 Dx also from pci.ids.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vsphere_ml.core.catalog.adapters import is_model
+from vsphere_ml.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ already fill the GPU; 5 is used. The MIG types of `H100XS` are from NVIDIA's vGP
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from vsphere_ml.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

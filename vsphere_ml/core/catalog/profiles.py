@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.boards import BOARDS, BY_CODE, Board
 from vsphere_ml.core.catalog.profile_tables import names_of
 from vsphere_ml.core.nearest import nearest_name
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

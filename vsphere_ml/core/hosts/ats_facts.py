@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.ats_versions import release
@@ -20,6 +20,7 @@ from vsphere_ml.core.model.host_settings import (
     VmFact,
 )
 from vsphere_ml.core.tools import mft
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.adapters import MELLANOX
@@ -11,6 +11,7 @@ from vsphere_ml.core.model.inventory import EthernetCard, PciFunctionDevice, Vgp
 from vsphere_ml.core.model.marks import is_marked
 from vsphere_ml.core.model.placement import WantGroup, WantPassthrough, WantSriov, WantVgpu
 from vsphere_ml.core.placement.resolve import names_host
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

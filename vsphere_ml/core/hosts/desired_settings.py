@@ -6,7 +6,7 @@ its `SettingKind`'s arm in `host_plan`; docs/explanation/hosts.md says how a kin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.boards import BY_CODE
@@ -17,6 +17,7 @@ from vsphere_ml.core.model.host_settings import SHARED_DIRECT, AccessMethod, Hos
 from vsphere_ml.core.model.placement import WantDynamic, WantGroup, WantPassthrough, WantPvrdma, WantSriov, WantVgpu
 from vsphere_ml.core.model.spec import HostConfigKind, RoceSpec
 from vsphere_ml.core.tools import nvidia_smi, pvrdma, roce
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

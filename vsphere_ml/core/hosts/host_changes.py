@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from vsphere_ml.core.model.host_settings import AccessMethod
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import HostRef, PciAddress, VmRef

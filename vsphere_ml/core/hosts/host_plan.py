@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from vsphere_ml.core.hosts.ats_facts import ON, graphics_types
@@ -38,6 +38,7 @@ from vsphere_ml.core.model.host_settings import (
 from vsphere_ml.core.model.inventory import PciAddress
 from vsphere_ml.core.model.spec import Evacuation
 from vsphere_ml.core.tools import roce
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

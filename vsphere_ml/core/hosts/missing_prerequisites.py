@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.gpu_capacity import MIG
@@ -19,6 +19,7 @@ from vsphere_ml.core.placement.existing_nodes import find_existing_nodes, vms_no
 from vsphere_ml.core.placement.host.host_capacity import host_capacities
 from vsphere_ml.core.placement.resolve import resolve
 from vsphere_ml.core.tools import mft, nvidia_smi, pvrdma, roce
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -5,9 +5,8 @@ Everybody else asks for a kind's spec and compares it with none, so that the nex
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vsphere_ml.core.spec_enum import SpecEnum
+from vsphere_ml.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,12 @@ in batches, since a round trip costs far more than a command.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from vsphere_ml.core.model.device_kinds import NicKind
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,9 +6,10 @@ Three facts are kept apart for each setting: what is configured, what waits for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import HostRef

@@ -6,10 +6,11 @@ Numbers are as vCenter reports them, converted once at the edge: memory in bytes
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NewType
 
 from vsphere_ml.core.open_enum import OpenEnum
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.boards import BY_CODE, BY_DEVICE, NVIDIA, Board
@@ -10,6 +9,7 @@ from vsphere_ml.core.catalog.profiles import ProfileName, parse
 from vsphere_ml.core.catalog.versions import functions_hardware
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.nodes.gpu import device_ids, nic_refusal, refusal
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model.locality import farthest, farthest_apart, nearest_locality, rank
@@ -12,6 +12,7 @@ from vsphere_ml.core.placement.existing import gpus_of
 from vsphere_ml.core.placement.existing_nodes import find_existing_nodes
 from vsphere_ml.core.placement.resolve import resolve
 from vsphere_ml.core.placement.search.greedy import PlacementState
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from vsphere_ml.core.placement.host.host_capacity import NodeCandidate
 from vsphere_ml.core.placement.host.numa import larger_than_node, node, settle
 from vsphere_ml.core.placement.host.vgpus import spare_vgpus
 from vsphere_ml.core.plan.vm_devices import plain_address
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model.locality import rank
 from vsphere_ml.core.model.placement import Locality
 from vsphere_ml.core.model.spec import Spread
 from vsphere_ml.core.placement.candidates.candidates import pair_distance
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.nodes.requirements import requirements_of
@@ -15,6 +15,7 @@ from vsphere_ml.core.placement.search.backtracking import SearchResult
 from vsphere_ml.core.placement.search.exact import Search
 from vsphere_ml.core.placement.search.greedy import PlacementState
 from vsphere_ml.core.placement.solve import solve
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,6 +16,7 @@ from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.core.order import list_first
 from vsphere_ml.core.rules.clone_source import check_clone_source, check_firmware
 from vsphere_ml.core.units import Bytes
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

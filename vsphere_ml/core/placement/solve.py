@@ -7,7 +7,6 @@ The same spec and site give the same placements, whatever order hosts and VMs ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model.locality import rank
@@ -18,6 +17,7 @@ from vsphere_ml.core.placement.search.backtracking import SearchResult
 from vsphere_ml.core.placement.search.exact import Search
 from vsphere_ml.core.placement.search.greedy import PlacementState
 from vsphere_ml.core.placement.search.infeasible import infeasible_error, undecided_error
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,9 @@ Changes name VMs by name: the VM of a change may not exist when its plan is made
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model.inventory import EthernetCard
@@ -33,6 +33,7 @@ from vsphere_ml.core.plan.settings_drift import list_drift
 from vsphere_ml.core.plan.vm_devices import difference, duplicate_macs, name
 from vsphere_ml.core.plan.vm_location import moves
 from vsphere_ml.core.rules import check
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

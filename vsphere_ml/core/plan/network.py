@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
@@ -11,6 +10,7 @@ from vsphere_ml.core.hosts.nic_drivers import driver_findings
 from vsphere_ml.core.model.placement import WantGroup, WantNic, WantPvrdma, WantSriov
 from vsphere_ml.core.model.spec import HostConfigKind
 from vsphere_ml.core.plan.changes import SetSwitchMtu
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.plan.changes import DeleteVm, PowerOff, interrupts, subject
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

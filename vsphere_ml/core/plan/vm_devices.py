@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, assert_never
 
 from vsphere_ml.core.model.inventory import EthernetCard, PciFunctionDevice, VgpuDevice
@@ -15,6 +15,7 @@ from vsphere_ml.core.model.placement import (
     WantSriov,
     WantVgpu,
 )
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

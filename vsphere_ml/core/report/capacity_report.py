@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from vsphere_ml.core.placement.host.device_groups import joins
 from vsphere_ml.core.placement.host.host_capacity import host_capacities
 from vsphere_ml.core.placement.resolve import hosts_called
 from vsphere_ml.core.report.group_instances import free_instances
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

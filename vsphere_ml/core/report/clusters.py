@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model import attached_devices
 from vsphere_ml.core.model.marks import LOCK_FOLDER, node_of
 from vsphere_ml.core.order import natural_key
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from vsphere_ml.core.catalog import profiles
 from vsphere_ml.core.catalog.adapters import MELLANOX, product
 from vsphere_ml.core.model.inventory import EthernetCard, Sharing
 from vsphere_ml.core.order import natural_key
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

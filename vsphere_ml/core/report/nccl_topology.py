@@ -9,11 +9,11 @@ not say its links' speeds; NCCL takes an empty one for PCIe 3.0 x16.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from vsphere_ml.core.model.locality import bridges
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

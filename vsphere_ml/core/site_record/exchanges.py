@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
@@ -12,6 +12,7 @@ from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.diagnostics import Diagnostic, mistake
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.site_record.redact_soap import name_method
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

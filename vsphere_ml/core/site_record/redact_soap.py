@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from vsphere_ml.core.site_record.soap_fields import OPTION_KEYS, OWN_KEYS, PASSING
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.core.site_record.pseudonyms import Pseudonyms

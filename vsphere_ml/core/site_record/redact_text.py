@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.site_record.text_words import FIELDS, PATTERNS, WORDS
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.core.site_record.pseudonyms import Pseudonyms

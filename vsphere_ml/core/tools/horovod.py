@@ -7,9 +7,10 @@ TensorFlow's own are enough for CPUs. Headers of PyTorch 2.1 and newer want C++1
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -6,11 +6,11 @@ Formats: MFT's user manual, `mst` on VMware and `mlxconfig -e query`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model.host_settings import FIRMWARE_SETTING
 from vsphere_ml.core.model.inventory import PciAddress
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

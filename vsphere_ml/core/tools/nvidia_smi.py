@@ -9,10 +9,10 @@ Formats: NVIDIA's appendix on C-series (`--query-gpu=pci.bus_id,mig.mode.current
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model.inventory import PciAddress
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.core.catalog.boards import Board

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -25,6 +25,7 @@ from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import BenchError, GuestError, NotPossible, VsmlError
 from vsphere_ml.core.order import utc_text
 from vsphere_ml.flows.bench.watch import Enough, JobEnded, Watch
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -37,6 +37,7 @@ from vsphere_ml.flows.cluster.saved import digest
 from vsphere_ml.flows.guests import boot
 from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.flows.site.read_site import read_site
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

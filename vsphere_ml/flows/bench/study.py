@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.studies.side_by_side import CellState, SideBySide, side_by_side
 from vsphere_ml.flows.bench.series import bench
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

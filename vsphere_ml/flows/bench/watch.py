@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import remote_job
@@ -12,6 +12,7 @@ from vsphere_ml.bench.launch.events import RankOutput, Stepped
 from vsphere_ml.bench.model import rank_log
 from vsphere_ml.bench.stats.stop import HALF_WIDTH, Checkpoints, Stop, step_checkpoints, steps_suffice
 from vsphere_ml.core.errors import BenchError, GuestError, VsmlError
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

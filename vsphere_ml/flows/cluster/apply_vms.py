@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model.marks import cut_short, is_marked
@@ -23,6 +23,7 @@ from vsphere_ml.core.plan.deletions import deleted_vms, stopped_vms
 from vsphere_ml.core.plan.describe import drift_of
 from vsphere_ml.core.plan.diff import diff
 from vsphere_ml.flows.cluster.report import NotApplied
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -6,7 +6,7 @@ Knows which change waits for which and what a failure takes with it; how a chang
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -25,6 +25,7 @@ from vsphere_ml.core.plan.changes import (
 from vsphere_ml.core.plan.describe import describe, is_off
 from vsphere_ml.core.plan.outcome import Done, Failed, Interrupted, Skipped, left_off
 from vsphere_ml.core.ports.events import Dequeued, Progressed, Queued, Started
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

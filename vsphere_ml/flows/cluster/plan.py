@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible
@@ -16,6 +16,7 @@ from vsphere_ml.core.plan.diff import diff
 from vsphere_ml.core.plan.feasibility import refuse_impossible
 from vsphere_ml.core.plan.plan import Plan, Stage
 from vsphere_ml.flows.site.read_site import read_site
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible, VSphereError
@@ -22,6 +22,7 @@ from vsphere_ml.flows.cluster.restart import Restarts
 from vsphere_ml.flows.cluster.saved import refuse_stale
 from vsphere_ml.flows.consent import NO_CONSENT, Consent, not_covered, refusals, refuse
 from vsphere_ml.flows.site.read_site import read_site
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
@@ -10,6 +9,7 @@ from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.plan.changes import DeleteVm, PowerOn, subject
 from vsphere_ml.core.plan.describe import describe, drift_in, is_off, object_name
 from vsphere_ml.core.plan.outcome import Done, Failed, Skipped, left_off
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.core.errors import VsmlError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.placement.backing import follow_gpus
@@ -14,6 +14,7 @@ from vsphere_ml.core.plan.outcome import Done
 from vsphere_ml.core.plan.plan import Plan, Stage
 from vsphere_ml.flows.cluster.apply_vms import act
 from vsphere_ml.flows.cluster.plan import PlacedPlan
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import HostRef, Inventory

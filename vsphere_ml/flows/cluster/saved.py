@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NewType, TypeAlias, TypedDict
 
 from vsphere_ml.core import codec, json_memory, json_text
@@ -18,6 +18,7 @@ from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.core.model.spec import Evacuation
 from vsphere_ml.core.nodes.firstboot import FirstBoot, in_words
 from vsphere_ml.core.plan.describe import describe_saved
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from vsphere_ml.core.plan.changes import subject
 from vsphere_ml.core.plan.describe import drift_in
 from vsphere_ml.flows.cluster.plan import compare
 from vsphere_ml.flows.site.read_site import read_site
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

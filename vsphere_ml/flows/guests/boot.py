@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import VsmlError
@@ -11,6 +11,7 @@ from vsphere_ml.flows.guests import guests as of_guests
 from vsphere_ml.flows.guests.visit import NOT_UP_YET, run_with_retry
 from vsphere_ml.flows.site.read_site import read_site
 from vsphere_ml.guest.events import Waiting
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

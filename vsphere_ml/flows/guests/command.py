@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VsmlError
@@ -13,6 +12,7 @@ from vsphere_ml.core.units import parse_integer
 from vsphere_ml.flows.guests.guests import fold_errors
 from vsphere_ml.flows.guests.visit import run_with_retry
 from vsphere_ml.guest.events import GuestEnded
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

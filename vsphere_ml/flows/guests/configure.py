@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.errors import ConfigError, GuestError, VsmlError
@@ -14,6 +14,7 @@ from vsphere_ml.flows.guests.visit import run_with_retry
 from vsphere_ml.guest.converge import Convergence, StepState, check_all, converge
 from vsphere_ml.guest.events import GuestEnded
 from vsphere_ml.guest.playbooks.select import select_steps
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

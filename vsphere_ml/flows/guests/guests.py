@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VsmlError
@@ -14,6 +14,7 @@ from vsphere_ml.core.nodes.firstboot import HOST_KEYS
 from vsphere_ml.core.nodes.selection import check_names
 from vsphere_ml.core.order import fold_names, fold_rows
 from vsphere_ml.core.ports.vcenter import GuestPlace
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.diagnostics import Severity
@@ -14,6 +14,7 @@ from vsphere_ml.flows.guests.visit import run_with_retry
 from vsphere_ml.guest.events import GuestEnded
 from vsphere_ml.guest.facts import wanted
 from vsphere_ml.guest.facts.verify import verify as ask
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

@@ -7,7 +7,6 @@ import json
 import secrets
 import shlex
 import tempfile
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from vsphere_ml.guest.events import Applied, Applying, Entering, GuestEnded
 from vsphere_ml.guest.wheelhouse import build
 from vsphere_ml.guest.wheelhouse import tools as probe
 from vsphere_ml.guest.wheelhouse.manifest import FILE, describe_build, read_wheels
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.guest import Shell

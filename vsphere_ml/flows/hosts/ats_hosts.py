@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog import ats_versions
@@ -18,6 +18,7 @@ from vsphere_ml.flows.cluster.plan import compare
 from vsphere_ml.flows.guests import boot
 from vsphere_ml.flows.hosts.host_firmware import FirmwareAccess
 from vsphere_ml.flows.site.read_site import read_site
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.errors import NotPossible, VsmlError
@@ -10,6 +9,7 @@ from vsphere_ml.core.hosts.host_changes import SetFirmware, WriteRecord
 from vsphere_ml.flows.cluster.confirm import agree
 from vsphere_ml.flows.consent import refusals, refuse
 from vsphere_ml.flows.hosts.host_apply import HostOutcome, failure
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.errors import VsmlError, VSphereError
@@ -32,6 +32,7 @@ from vsphere_ml.core.ports.host_events import (
     StepFailed,
     StepInEffect,
 )
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

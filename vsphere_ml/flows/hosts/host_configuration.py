@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import VSphereError
@@ -21,6 +21,7 @@ from vsphere_ml.core.model.spec import HostConfigKind
 from vsphere_ml.core.ports.esxi import see_one
 from vsphere_ml.core.tools import nvidia_smi
 from vsphere_ml.flows.hosts.host_apply import failure
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VsmlError, VSphereError
@@ -13,6 +13,7 @@ from vsphere_ml.core.ports.esxi import see_one
 from vsphere_ml.core.tools import mft
 from vsphere_ml.flows.guests.visit import run_with_retry
 from vsphere_ml.flows.hosts.host_shell import COMMAND_S
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,7 +6,7 @@ is asked and how plans are carried out is the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.core.errors import VsmlError
@@ -14,6 +14,7 @@ from vsphere_ml.core.hosts import saved_state
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy, HostPlanInput
 from vsphere_ml.flows.hosts.host_apply import HostExecutor, StepTimeouts
 from vsphere_ml.flows.hosts.host_shell import HostShell, shut
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

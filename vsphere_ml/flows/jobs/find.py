@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import user_job
 from vsphere_ml.bench.model.user_job import JobState
 from vsphere_ml.core.errors import NotPossible, VsmlError
 from vsphere_ml.flows.guests.guests import fold_errors
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.bench.launch import user_job
@@ -13,6 +13,7 @@ from vsphere_ml.bench.model.user_job import JobSettings, JobState, build_job
 from vsphere_ml.bench.proof.user_job import prove
 from vsphere_ml.core.errors import BenchError, VsmlError
 from vsphere_ml.flows.bench.launch import in_each
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import remote_job, transports, user_job
@@ -16,6 +16,7 @@ from vsphere_ml.bench.model.user_job import JobRecord, JobSettings, build_job
 from vsphere_ml.bench.probe import survey
 from vsphere_ml.core.model.guest import Peer
 from vsphere_ml.flows.bench.launch import in_each
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

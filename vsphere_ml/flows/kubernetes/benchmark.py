@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch.matrix import over_mpi
@@ -19,6 +18,7 @@ from vsphere_ml.flows.site.read_site import read_site
 from vsphere_ml.kubernetes.cluster.node_vms import find_vms
 from vsphere_ml.kubernetes.cluster.operators import JOBS
 from vsphere_ml.kubernetes.export.node_pools import make_pools
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.core.ports.kubernetes import KubernetesApi

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import programs
@@ -32,6 +32,7 @@ from vsphere_ml.kubernetes.bench_job import (
     job_name,
 )
 from vsphere_ml.kubernetes.job_state import exit_status, is_finished
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

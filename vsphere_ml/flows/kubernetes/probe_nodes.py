@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, NotPossible, VsmlError
@@ -13,6 +13,7 @@ from vsphere_ml.flows.kubernetes.pods import poll_until, remove_all
 from vsphere_ml.kubernetes.bench_job import CLUSTER_LABEL, job_name
 from vsphere_ml.kubernetes.cluster.probe_pod import CONTAINER, LIMIT_S, make_probe_pod, parse_answers
 from vsphere_ml.kubernetes.job_state import find_pod_problems, is_over
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

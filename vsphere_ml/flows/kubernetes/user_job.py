@@ -9,7 +9,7 @@ import base64
 import math
 import secrets
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,7 @@ from vsphere_ml.kubernetes.job_state import (
     is_finished,
     is_launcher,
 )
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

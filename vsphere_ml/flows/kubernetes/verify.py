@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.diagnostics import Severity
@@ -21,6 +20,7 @@ from vsphere_ml.kubernetes.cluster.nodes import GPU, count_allocatable, is_lab, 
 from vsphere_ml.kubernetes.cluster.operators import OPERATORS, OperatorObjects, judge_operator
 from vsphere_ml.kubernetes.cluster.probe_pod import NodeQuestions
 from vsphere_ml.kubernetes.job_state import find_pod_problems
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.placement.headroom import headroom
 from vsphere_ml.core.ports.vcenter import Scope
 from vsphere_ml.core.report.file_choices import templates
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

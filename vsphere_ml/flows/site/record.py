@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -11,6 +11,7 @@ from vsphere_ml.core.ports.vcenter import Scope
 from vsphere_ml.core.site_record import commands
 from vsphere_ml.core.site_record.exchanges import CommandExchange
 from vsphere_ml.core.tools import mft
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from vsphere_ml.guest.facts import judge
 from vsphere_ml.guest.steps.gpu import driver, licence
 from vsphere_ml.guest.steps.network import rdma
 from vsphere_ml.guest.steps.system.shell import q, words
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

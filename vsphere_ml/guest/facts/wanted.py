@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.guest.steps.mpi.containers import ContainerSshd
 from vsphere_ml.guest.steps.mpi.mesh import SshMesh
 from vsphere_ml.guest.steps.network.roce import NetplanRoce
 from vsphere_ml.guest.steps.system.dataset import Dataset
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,6 +21,7 @@ from vsphere_ml.guest.playbooks.fields import FieldError, FileSource, Template
 from vsphere_ml.guest.playbooks.reading import Reading, read
 from vsphere_ml.guest.playbooks.registry import KINDS
 from vsphere_ml.guest.steps.system.files import File
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model.guest import GuestFacts
 from vsphere_ml.core.nodes.container import SHARED, command_in_container
 from vsphere_ml.core.tools.horovod import BUILD_PACKAGES, HOROVOD, STUBS, Carrier, FrameworkName, build_settings
 from vsphere_ml.guest.steps.system.shell import q, with_proxy, words
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

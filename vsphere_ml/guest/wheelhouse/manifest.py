@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.tools.horovod import HOROVOD, Carrier
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.guest.wheelhouse.build import WheelhouseRequest

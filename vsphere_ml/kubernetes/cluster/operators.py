@@ -7,11 +7,11 @@ api/v1alpha1/nicclusterpolicy_types.go (`status.state`); kubeflow/mpi-operator v
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.kubernetes.cluster.findings import ClusterFinding
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.core.ports.kubernetes import ApiObject

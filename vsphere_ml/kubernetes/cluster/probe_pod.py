@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.kubernetes.cluster.nodes import GPU
 from vsphere_ml.kubernetes.export.mpi_job import NO_SIDECAR
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.errors import ConfigError
@@ -22,6 +21,7 @@ from vsphere_ml.kubernetes.export.site_values import invalid_error, missing_erro
 from vsphere_ml.kubernetes.export.vm_class import make_vm_class
 from vsphere_ml.kubernetes.export.workload_cluster import make_cluster
 from vsphere_ml.kubernetes.export.yaml_text import write_documents
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.adapters import MELLANOX
@@ -14,6 +14,7 @@ from vsphere_ml.core.model.placement import WantDynamic, WantVgpu
 from vsphere_ml.core.nodes.gpu import device_ids
 from vsphere_ml.core.nodes.requirements import asked_board
 from vsphere_ml.core.placement.vm_config import passthrough_settings
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

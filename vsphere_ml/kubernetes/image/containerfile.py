@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.kubernetes.export.mpi_job import HOST_FILE
 from vsphere_ml.kubernetes.image.variants import ROOT, UID, MpiName, SshdVariant
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

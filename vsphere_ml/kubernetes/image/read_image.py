@@ -11,13 +11,14 @@ import stat
 import tarfile
 import zlib
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from vsphere_ml.core import json_text
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.kubernetes.image.file_tree import LARGEST_TEXT, FileEntry, FileKind, FileTree, is_indexed, is_read
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

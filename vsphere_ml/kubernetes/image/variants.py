@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from vsphere_ml.lazy_dataclass import dataclass
 
 USER, UID = "mpiuser", 10001  # above those that base images have
 ROOT_PORT, USER_PORT = 22, 2222

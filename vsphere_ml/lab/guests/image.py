@@ -13,13 +13,14 @@ import platform
 import shutil
 import subprocess
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.core.tools.horovod import HOROVOD
 from vsphere_ml.lab import folders, machine_packages, runtime
 from vsphere_ml.lab import topology as topologies
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,13 +8,14 @@ import shutil
 import socket
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.lab.guests import hub, image
 from vsphere_ml.lab.guests.boot import cloudinit, firstboot
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.lab.guests import fault_kinds, hub, machine, shape
 from vsphere_ml.lab.guests.boot import power_hook
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

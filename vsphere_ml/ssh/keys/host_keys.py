@@ -6,7 +6,8 @@ import base64
 import binascii
 import hashlib
 import hmac
-from dataclasses import dataclass
+
+from vsphere_ml.lazy_dataclass import dataclass
 
 DEFAULT_PORT = 22
 MARKS = ("@revoked", "@cert-authority")

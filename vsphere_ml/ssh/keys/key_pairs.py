@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import paramiko
@@ -18,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from vsphere_ml.core.errors import GuestError
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

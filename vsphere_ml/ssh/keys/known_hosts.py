@@ -9,11 +9,11 @@ import fcntl
 import os
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError
+from vsphere_ml.lazy_dataclass import dataclass
 from vsphere_ml.ssh.keys.host_keys import Entry, HostKey, place_of, read_entry
 
 if TYPE_CHECKING:

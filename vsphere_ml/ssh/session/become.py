@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import secrets
 import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.core.secret import Secret

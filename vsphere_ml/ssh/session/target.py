@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vsphere_ml.lazy_dataclass import dataclass
 from vsphere_ml.ssh.keys.host_keys import DEFAULT_PORT, place_of
 
 if TYPE_CHECKING:

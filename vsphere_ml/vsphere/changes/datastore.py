@@ -9,7 +9,6 @@ import hashlib
 import json
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPException
 from itertools import takewhile
@@ -23,6 +22,7 @@ from pyVmomi import vim
 from vsphere_ml.core.errors import ConfigError, VSphereError
 from vsphere_ml.core.plan.describe import clip
 from vsphere_ml.core.units import parse_integer
+from vsphere_ml.lazy_dataclass import dataclass
 from vsphere_ml.vsphere.connection.soap import HttpStatusError
 from vsphere_ml.vsphere.inventory.collect import climb
 

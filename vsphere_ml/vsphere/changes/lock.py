@@ -15,7 +15,7 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from pyVmomi import vim, vmodl
 from vsphere_ml.core import json_text
 from vsphere_ml.core.errors import NotPossible, VsmlError, VSphereError
 from vsphere_ml.core.model.marks import LOCK_FOLDER
+from vsphere_ml.lazy_dataclass import dataclass
 from vsphere_ml.vsphere.connection.endpoint import BROKEN
 from vsphere_ml.vsphere.inventory.collect import collect_below, collect_objects
 from vsphere_ml.vsphere.inventory.custom_attributes import LOCK_ATTRIBUTE

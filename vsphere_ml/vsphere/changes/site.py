@@ -5,11 +5,12 @@ A name here stands only for a VM that carries the owner's mark, so a change can 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.model.inventory import FolderRef, HostRef, NetworkRef, SwitchRef, VmRef
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.vsphere.storage.ovf import Package

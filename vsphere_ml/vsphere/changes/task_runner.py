@@ -9,7 +9,7 @@ import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from pyVmomi import vim, vmodl
 
 from vsphere_ml.core.errors import VsmlError, VSphereError
 from vsphere_ml.core.ports.vcenter import TaskHandle, Update
+from vsphere_ml.lazy_dataclass import dataclass
 from vsphere_ml.vsphere.connection.endpoint import BROKEN
 from vsphere_ml.vsphere.inventory.collect import collect_objects, reference
 

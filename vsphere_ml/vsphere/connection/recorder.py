@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.site_record.exchanges import SoapExchange
 from vsphere_ml.core.site_record.redact_soap import STRUCK
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.core.site_record.redact_soap import SoapRedactor

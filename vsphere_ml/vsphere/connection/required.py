@@ -7,13 +7,13 @@ a code, and not a wrong value or an AttributeError somewhere else. Fields that v
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyVmomi import VmomiSupport
 
 from vsphere_ml.core.errors import VSphereError
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

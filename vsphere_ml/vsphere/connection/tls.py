@@ -7,12 +7,12 @@ import hmac
 import re
 import socket
 import ssl
-from dataclasses import dataclass
 from http.client import HTTPSConnection
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.bounded_file import chunks
 from vsphere_ml.core.errors import ConfigError, VSphereError
+from vsphere_ml.lazy_dataclass import dataclass
 from vsphere_ml.vsphere.connection.bounds import BoundedSocket
 
 if TYPE_CHECKING:

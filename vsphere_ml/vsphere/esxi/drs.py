@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from pyVmomi import vim
 
 from vsphere_ml.core.hosts.evacuation import VGPU_OPTIONS
 from vsphere_ml.core.model.esxi_state import Automation, DesiredState, DrsState, Tie
+from vsphere_ml.lazy_dataclass import dataclass
 from vsphere_ml.vsphere.esxi import image_compliance
 from vsphere_ml.vsphere.inventory.collect import collect_objects, reference
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyVmomi import vim, vmodl
@@ -20,6 +20,7 @@ from vsphere_ml.core.model.esxi_state import (
 from vsphere_ml.core.model.host_settings import KERNEL_OPTION, KERNEL_SETTING, AccessMethod
 from vsphere_ml.core.model.inventory import HostRef, VmRef
 from vsphere_ml.core.model.marks import HOST_RECORD_ATTRIBUTE, RESUME_ATTRIBUTE
+from vsphere_ml.lazy_dataclass import dataclass
 from vsphere_ml.vsphere.esxi import esxcli, lockdown, modules, pvrdma
 from vsphere_ml.vsphere.esxi.drs import read_drs, tie
 from vsphere_ml.vsphere.esxi.esxcli import EsxcliError

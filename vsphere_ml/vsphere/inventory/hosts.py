@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.model.inventory import (
@@ -20,6 +20,7 @@ from vsphere_ml.core.model.inventory import (
     VmRef,
 )
 from vsphere_ml.core.units import Bytes, mib
+from vsphere_ml.lazy_dataclass import dataclass
 from vsphere_ml.vsphere.inventory import gpus, nics
 from vsphere_ml.vsphere.inventory.collect import reference
 from vsphere_ml.vsphere.inventory.pci import address, functions

@@ -7,7 +7,7 @@ as long as all the rest.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from pyVmomi import vim
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.inventory import ClusterRef, HostRef, Inventory, VmRef
 from vsphere_ml.core.model.marks import cut_short, template_name
+from vsphere_ml.lazy_dataclass import dataclass
 from vsphere_ml.vsphere.changes import customization
 from vsphere_ml.vsphere.changes.site import Site
 from vsphere_ml.vsphere.esxi import modules, pvrdma

@@ -10,7 +10,6 @@ import errno
 import hashlib
 import re
 import tarfile
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -18,6 +17,7 @@ from vsphere_ml.core.bounded_file import chunks
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.inventory import OvfPackage
 from vsphere_ml.core.units import Bytes
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -6,13 +6,13 @@ command line.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch.launchers import horovodrun, mpich, mpijob, openmpi, ssh, torchrun
 from vsphere_ml.bench.launch.launchers.launcher import environment, files
 from vsphere_ml.bench.model.launcher_names import Backend
 from vsphere_ml.core.errors import ConfigError, NotPossible
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

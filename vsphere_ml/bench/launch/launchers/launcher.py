@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model.engines import Needs
 from vsphere_ml.bench.model.job import PATH, RunIn
 from vsphere_ml.bench.model.record import Workload
 from vsphere_ml.core.nodes.container import NAME
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

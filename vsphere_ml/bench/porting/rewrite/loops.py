@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.porting import places
 from vsphere_ml.bench.porting.rewrite.source_text import CannotRewrite, need
 from vsphere_ml.bench.porting.script import argument
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.porting.rewrite.script_editor import ScriptEditor

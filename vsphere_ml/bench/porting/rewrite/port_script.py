@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.porting.check import NEWEST_KERAS, PortingCheck, check
@@ -15,6 +14,7 @@ from vsphere_ml.bench.porting.script import parse
 from vsphere_ml.bench.porting.steps import BROADCAST, GUARD, INIT, PIN, SCALE, SHARD, WRAP, PortingState
 from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import BenchError
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

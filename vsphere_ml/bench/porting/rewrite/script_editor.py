@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.porting.rewrite.source_text import TextEdit
 from vsphere_ml.bench.porting.script import HVD
 from vsphere_ml.core.diagnostics import Diagnostic
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

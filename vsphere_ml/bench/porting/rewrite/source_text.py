@@ -6,8 +6,9 @@ import ast
 import io
 import re
 import tokenize
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

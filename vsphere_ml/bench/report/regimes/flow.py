@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.network.regimes import shape_of
 from vsphere_ml.bench.network.regimes.regime_spec import ExchangeBy
 from vsphere_ml.bench.report.canvas import WIDTH, Canvas
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

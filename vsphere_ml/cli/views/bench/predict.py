@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 
 from rich.console import Group
@@ -10,6 +9,7 @@ from rich.console import Group
 from vsphere_ml.bench.model import figures
 from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.core.codec import Extended
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
@@ -27,6 +27,7 @@ from vsphere_ml.core.ports.events import (
     Started,
 )
 from vsphere_ml.core.units import Bytes
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

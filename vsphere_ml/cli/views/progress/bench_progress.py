@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, assert_never
 
 from vsphere_ml.bench.launch.events import (
@@ -25,6 +25,7 @@ from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.layout.text import line, lines
 from vsphere_ml.cli.views.progress.live import MovingView, show_progress
 from vsphere_ml.core.order import count
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from vsphere_ml.cli.views.progress.live import moves
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 from typing import TYPE_CHECKING, assert_never
 
@@ -12,6 +12,7 @@ from vsphere_ml.cli.views.layout.text import line
 from vsphere_ml.cli.views.progress.live import STYLES, MovingTable
 from vsphere_ml.core.order import count
 from vsphere_ml.guest.events import Applied, Applying, Entering, GuestChecked, GuestEnded, Rebooting, Waiting
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, assert_never
 
 from vsphere_ml.cli.terminal import show
@@ -21,6 +21,7 @@ from vsphere_ml.core.ports.host_events import (
     StepFailed,
     StepInEffect,
 )
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,6 @@ from __future__ import annotations
 import html as markup
 import re
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.cli.views.site import inventory as tables
@@ -16,6 +15,7 @@ from vsphere_ml.core.model.host_settings import SHARED_DIRECT
 from vsphere_ml.core.model.inventory import NVLINK
 from vsphere_ml.core.model.locality import bridges
 from vsphere_ml.core.order import count
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,6 +20,7 @@ from vsphere_ml.core.placement.host.device_groups import fitting_group, link_gro
 from vsphere_ml.core.placement.host.host_capacity import NodeCandidate
 from vsphere_ml.core.placement.host.numa import settle
 from vsphere_ml.core.rules.reasons import Reason, RejectReason
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

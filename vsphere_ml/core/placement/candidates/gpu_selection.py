@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.profiles import ProfileName
@@ -11,6 +11,7 @@ from vsphere_ml.core.model.locality import bridges, rank
 from vsphere_ml.core.model.spec import HostConfigKind
 from vsphere_ml.core.nodes.gpu import PAIR
 from vsphere_ml.core.placement.host import passthrough, vgpus
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.profiles import ProfileName, read
 from vsphere_ml.core.model.inventory import NVLINK, ComponentKind
 from vsphere_ml.core.model.locality import bridges, locality_between
 from vsphere_ml.core.model.spec import Evacuation, HostConfigKind, HostConfigSpec
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping

@@ -8,13 +8,14 @@ the end is never entered again.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.placement.candidates.candidates import preference
 from vsphere_ml.core.placement.search.bounds import least_needs, left, most_nodes
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence

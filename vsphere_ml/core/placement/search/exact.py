@@ -7,7 +7,7 @@ cluster. That is exact, and looks at every host once instead of at every order o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.placement.search.backtracking import BacktrackingSearch, SearchResult
@@ -15,6 +15,7 @@ from vsphere_ml.core.placement.search.bin_packing import Bundle, OutOfTriesError
 from vsphere_ml.core.placement.search.host_loads import FeasibleLoads
 from vsphere_ml.core.placement.search.host_signature import HostSignature
 from vsphere_ml.core.placement.search.node_classes import NodeClass, list_node_classes
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.profiles import ProfileName
@@ -20,6 +20,7 @@ from vsphere_ml.core.placement.search.ranking import Ranking
 from vsphere_ml.core.placement.vm_config import gpu_name, target
 from vsphere_ml.core.rules.reasons import Reason, RejectReason, no_host_error
 from vsphere_ml.core.tools import roce
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

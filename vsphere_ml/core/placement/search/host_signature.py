@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model.inventory import HostRef
 from vsphere_ml.core.placement.candidates.gpu_selection import gpu_kind
 from vsphere_ml.core.placement.resolve import names_host
 from vsphere_ml.core.units import Bytes
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator

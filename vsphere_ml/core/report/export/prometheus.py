@@ -7,10 +7,10 @@ target brings has precedence over the scrape configuration's own, `job` among th
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 
 from vsphere_ml.core.catalog.exporters import EXPORTERS
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.catalog.exporters import EXPORTERS, ScrapeJob
@@ -11,6 +10,7 @@ from vsphere_ml.guest.playbooks.fields import FieldError, FileSource
 from vsphere_ml.guest.steps.system.packages import AptRepository, missing_packages, packages_question
 from vsphere_ml.guest.steps.system.services import Service
 from vsphere_ml.guest.steps.system.shell import install
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +34,7 @@ class DcgmExporter(Step):
 
     url: str = ""
     suite: str = "/"
-    key: FileSource = FileSource("")  # noqa: RUF009 - immutable, as every str
+    key: FileSource = FileSource("")
     key_sha256: str = ""
     trusted: bool = False
     wait_s: int = 60

@@ -8,7 +8,6 @@ the long-term branch before it (19.0 for vSphere; taken to hold of 13 and 16 ali
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
@@ -20,6 +19,7 @@ from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.kernel import module_question
 from vsphere_ml.guest.steps.system.packages import packages_question, unfinished_install
 from vsphere_ml.guest.steps.system.shell import WITH_COMPILER, install, install_build_tools, q, with_proxy
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
@@ -14,6 +13,7 @@ from vsphere_ml.guest.steps.network import rdma
 from vsphere_ml.guest.steps.system.content import block, block_probe
 from vsphere_ml.guest.steps.system.files import read_existing
 from vsphere_ml.guest.steps.system.shell import q
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

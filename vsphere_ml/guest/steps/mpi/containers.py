@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
@@ -15,6 +14,7 @@ from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.files import check_absolute
 from vsphere_ml.guest.steps.system.shell import words
 from vsphere_ml.guest.templates import render
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

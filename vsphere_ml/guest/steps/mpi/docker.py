@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from vsphere_ml.core import json_text
@@ -15,6 +14,7 @@ from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.files import read_existing
 from vsphere_ml.guest.steps.system.packages import PACKAGE, missing_packages, packages_question, unfinished_install
 from vsphere_ml.guest.steps.system.shell import install, proxy_settings
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
@@ -12,6 +11,7 @@ from vsphere_ml.guest.playbooks.fields import FieldError, FileSource, check_chec
 from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import q, secret
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +85,7 @@ class ImagePull(Step):
     KIND: ClassVar[str] = "image_pull"
 
     image: str
-    archive: FileSource = FileSource("")  # noqa: RUF009 - immutable, as every str
+    archive: FileSource = FileSource("")
     archive_sha256: str = ""
 
     def __post_init__(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
@@ -18,6 +17,7 @@ from vsphere_ml.guest.playbooks.fields import (
 from vsphere_ml.guest.steps.system.artifact import CACHE, fetch_artifact
 from vsphere_ml.guest.steps.system.files import check_absolute
 from vsphere_ml.guest.steps.system.shell import q, with_proxy, words
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,7 @@ class PythonRuntime(Step):
     packages: tuple[str, ...]
     path: str = "/opt/vsml/runtime"
     python: str = "python3"
-    wheelhouse: WheelhouseSource = WheelhouseSource("")  # noqa: RUF009 - immutable, as every str
+    wheelhouse: WheelhouseSource = WheelhouseSource("")
     wheelhouse_sha256: str = ""
     index: str = ""  # what pip is set up for
 

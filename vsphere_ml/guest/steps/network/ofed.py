@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
@@ -10,6 +9,7 @@ from vsphere_ml.guest.playbooks.fields import FieldError, FileSource, check_chec
 from vsphere_ml.guest.steps.system.artifact import CACHE, fetch_artifact
 from vsphere_ml.guest.steps.system.packages import PACKAGE, missing_packages, packages_question, unfinished_install
 from vsphere_ml.guest.steps.system.shell import install, install_build_tools, q, with_proxy
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ class Ofed(Step):
     KIND: ClassVar[str] = "ofed"
 
     package: str = ""
-    source: FileSource = FileSource("")  # noqa: RUF009 - immutable, as every str
+    source: FileSource = FileSource("")
     version: str = ""  # what `ofed_info -s` must contain
     sha256: str = ""
     add_kernel_support: bool = False

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import IPv6Address
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core import json_text
 from vsphere_ml.core.units import parse_integer
 from vsphere_ml.guest.steps.system.shell import q
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
@@ -11,6 +10,7 @@ from vsphere_ml.guest.playbooks.fields import FieldError
 from vsphere_ml.guest.steps.network import rdma
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.templates import render
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

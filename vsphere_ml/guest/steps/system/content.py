@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.secret import Secret
 from vsphere_ml.guest.steps.system.shell import q
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.guest import CommandAnswer, Shell

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
@@ -12,6 +11,7 @@ from vsphere_ml.guest.playbooks.fields import FieldError, FileSource, check_chec
 from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.files import Line
 from vsphere_ml.guest.steps.system.shell import install, q
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ class Dataset(Step):
     contains: str = ""
     nfs: str = ""
     options: str = "ro,hard,nofail"
-    archive: FileSource = FileSource("")  # noqa: RUF009 - immutable, as every str
+    archive: FileSource = FileSource("")
     archive_sha256: str = ""
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
@@ -12,6 +12,7 @@ from vsphere_ml.guest.playbooks.fields import FieldError, Template, check_patter
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import q
 from vsphere_ml.guest.templates import render
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +38,7 @@ class File(Step):
 
     path: str
     text: str = ""
-    template: Template = Template("")  # noqa: RUF009 - immutable, as every str
+    template: Template = Template("")
     values: Mapping[str, str] = field(default_factory=dict)
     mode: str = "0644"
     owner: str = "root:root"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
@@ -17,6 +16,7 @@ from vsphere_ml.guest.playbooks.fields import (
 from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import install, q, words
+from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -101,7 +101,7 @@ class AptRepository(Step):
     url: str
     suite: str = "/"
     components: tuple[str, ...] = ()
-    key: FileSource = FileSource("")  # noqa: RUF009 - immutable, as every str
+    key: FileSource = FileSource("")
     key_sha256: str = ""
     trusted: bool = False
 
