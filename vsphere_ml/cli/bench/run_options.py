@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vsphere_ml.bench.model.engines import ENGINES, Engine
-from vsphere_ml.bench.model.job import MARK, MPICH, OPEN_MPI, RunIn
+from vsphere_ml.bench.model.job import MARK, MPICH, OPEN_MPI, USER_MARK, RunIn
 from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
 from vsphere_ml.bench.model.record import Arithmetic
 from vsphere_ml.bench.model.transports import Transport
@@ -42,6 +42,7 @@ RanksRunIn = Annotated[
 ]
 LOCAL_EVERY = 5  # as `train.py` has it, whose default is no option of a configuration
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OWN = frozenset({MARK, USER_MARK, "VSML_BENCH_FILE"})  # the marks of processes, and what `rank.py` gives a program
 
 
 class WorkloadName(StrEnum):
@@ -367,7 +368,7 @@ def bench_spec(given: BenchOptions, spec: ClusterSpec, most: int) -> BenchSpec:
         batch=train.batch,
         repeats=given.repeat.repeats or default_launches(script),
         within=asked.within,
-        variables=read_variables(given.settings.variable or (), MARK),
+        variables=read_variables(given.settings.variable or (), launcher),
         options={
             Workload.TRAIN: train.options(),
             Workload.SCRIPT: given.own.options(),
@@ -483,14 +484,21 @@ def _check_program(given: BenchOptions, smallest: int) -> None:
         )
 
 
-def read_variables(given: Sequence[str], mark: str) -> dict[str, str]:
-    """Return `--env` options by name; ConfigError `usage` for what is none, and for the mark of processes."""
+def read_variables(given: Sequence[str], launcher: str) -> dict[str, str]:
+    """Return `--env` options by name.
+
+    ConfigError `usage` for what is none, or vsml's own, and `bench.launcher-variable` for what this launcher sets.
+    """
+    from vsphere_ml.bench.launch.launchers import check_variables
+
     pairs = [each.partition("=") for each in given]
     for entire, (name, equals, _) in zip(given, pairs, strict=True):
-        if not equals or not _NAME.fullmatch(name) or name == mark:
-            why = "is vsml's own" if name == mark else "is not NAME=VALUE"
+        if not equals or not _NAME.fullmatch(name) or name in _OWN:
+            why = "is vsml's own" if name in _OWN else "is not NAME=VALUE"
             raise ConfigError(f"--env {entire} {why}", code="usage", hint="--env NCCL_ALGO=RING")
-    return {name: value for name, _, value in pairs}
+    variables = {name: value for name, _, value in pairs}
+    check_variables(launcher, variables)
+    return variables
 
 
 def _bytes(text: str) -> int:

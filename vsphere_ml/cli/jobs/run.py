@@ -94,7 +94,6 @@ def run(
 
     Example: `vsml job run cluster.toml --launcher torchrun --folder . -- train.py --epochs 3`
     """
-    from vsphere_ml.bench.model.job import USER_MARK
     from vsphere_ml.cli.bench.run_options import read_variables, site_values
     from vsphere_ml.cli.views.jobs import job as view
     from vsphere_ml.cli.views.progress.wait_line import show_wait
@@ -104,7 +103,7 @@ def run(
     jobs: OpenNodes | PodJobs
     if not words:
         raise ConfigError("there is no command to run", code="usage", hint="vsml job run --folder . -- train.py")
-    variables = read_variables(given.variable or (), USER_MARK)
+    variables = read_variables(given.variable or (), _choose_launcher(given))
     # Of a terminal that is gone nobody wants to know more; the job goes on. By default vsml takes it for a Ctrl-C.
     # Before the job starts, so that no moment of a running job is without it.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -113,7 +112,8 @@ def run(
         if given.within is RunIn.KUBERNETES:
             jobs = open_pods(file, given.pods.namespace, given.pods.context, only)
             asked = replace(_request(jobs.spec, given, words), variables=variables, archive=archive)
-            record = jobs.start(_in_pods(asked, given.image), site_values(given.pods, jobs.spec))
+            asked = replace(asked, tools=given.image.tools(asked.tools))
+            record = jobs.start(asked, site_values(given.pods, jobs.spec))
         else:
             jobs = open_nodes(terminal, file, refresh=refresh, only=only)
             asked = replace(_request(jobs.spec, given, words), variables=variables, archive=archive)
@@ -132,10 +132,11 @@ def _describe_folder(given: _JobOptions) -> str:
     return f", copying {given.folder}" if given.folder is not None else ""
 
 
-def _in_pods(asked: JobRequest, image: PodImageOptions) -> JobRequest:
-    """Return the request as pods take it: the launcher of an MPIJob starts mpirun."""
-    launcher = LauncherName.MPIRUN if asked.launcher == LauncherName.SSH else asked.launcher
-    return replace(asked, launcher=launcher, tools=image.tools(asked.tools))
+def _choose_launcher(given: _JobOptions) -> LauncherName:
+    """Return what starts the ranks where none is named: our ssh, and mpirun in the launcher of an MPIJob."""
+    if given.launcher is not _JobLauncher.NONE:
+        return LauncherName(given.launcher.value)
+    return LauncherName.MPIRUN if given.within is RunIn.KUBERNETES else LauncherName.SSH
 
 
 def _follow(
@@ -178,7 +179,7 @@ def _request(spec: ClusterSpec, given: _JobOptions, words: list[str]) -> JobRequ
     gpus = max(1, min(node.gpu.count for node in spec.nodes))
     return JobRequest(
         command=tuple(words),
-        launcher=LauncherName.SSH if given.launcher is _JobLauncher.NONE else given.launcher.value,
+        launcher=_choose_launcher(given),
         ranks_per_node=given.slots or gpus,
         transport=given.transport,
         tools=settings.tools,

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+from argparse import Namespace
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.unit.bench.jobs import HYDRA, OPEN_MPI_4, OPEN_MPI_5, job
-from vsphere_ml.bench.launch.launchers import launch
+from vsphere_ml.bench.launch.launchers import LAUNCHERS, check_variables, find_launcher, launch
 from vsphere_ml.bench.model.job import RunIn
-from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.bench.model.launcher_names import LauncherName
+from vsphere_ml.bench.workloads import by_ssh, rank
+from vsphere_ml.core.errors import ConfigError, NotPossible
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -208,3 +211,21 @@ def test_what_an_mpijob_does_not_start_is_refused_before_anything_runs() -> None
     with pytest.raises(NotPossible) as raised:
         launch(job(runtime=in_pods))
     assert raised.value.code == "bench.no-launcher"
+
+
+@pytest.mark.parametrize("launcher", sorted({each.name for each in LAUNCHERS}))
+@pytest.mark.parametrize("names", [rank.RANK, rank.SIZE, rank.LOCAL_RANK], ids=["rank", "size", "local rank"])
+def test_no_variable_of_the_users_hides_a_rank_from_vsml(launcher: str, names: tuple[str, ...]) -> None:
+    """What `rank.py` finds first is what the launcher sets: whatever it looks for before that is refused."""
+    own = [name for each in LAUNCHERS if each.name == launcher for name in names if name in each.sets]
+    for name in names[: names.index(own[-1]) + 1]:
+        with pytest.raises(ConfigError) as refused:
+            check_variables(launcher, [name])
+        assert refused.value.code == "bench.launcher-variable"
+
+
+def test_what_our_ssh_gives_each_rank_is_what_its_row_says() -> None:
+    given = Namespace(ranks_per_node=1, program=["true"])
+    (_, words), *_ = by_ssh.ranks(["10.0.0.11"], 29500, given)
+    names = {word.partition("=")[0] for word in words if "=" in word}
+    assert names == set(find_launcher(LauncherName.SSH).sets)

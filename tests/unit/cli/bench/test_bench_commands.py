@@ -273,6 +273,14 @@ def test_a_variable_that_is_none_or_is_not_the_users(
     assert answers["errors"][0]["hint"] == "--env NCCL_ALGO=RING"
 
 
+def test_what_the_launcher_sets_for_each_rank_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "cluster.toml").write_text(QUAD)
+    given = ("--launcher", "torchrun", "--env", "RANK=1", "--env", "MASTER_PORT=1")
+    status, answers = answer(capsys, "run", tmp_path / "cluster.toml", *given)
+    assert (status, answers["errors"][0]["code"]) == (2, "bench.launcher-variable")
+    assert "RANK, MASTER_PORT" in answers["errors"][0]["message"]
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from tests.unit.cli.views.jobs.screens import job
 from vsphere_ml.bench.model.job import RunIn
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.model.user_job import JobState
+from vsphere_ml.cli.bench.run_options import read_variables
 from vsphere_ml.cli.jobs import logs
 from vsphere_ml.cli.jobs.app import app
 from vsphere_ml.cli.jobs.options import PlaceOptions, name_place
@@ -46,13 +48,44 @@ def test_what_cannot_be_meant_is_a_usage_error(vsml: Callable[..., Any], line: s
     assert vsml(*line.split()).status == 2
 
 
-@pytest.mark.parametrize("variable", ["NAME", "1=x", "VSML_JOB_RUN=train-1"])
+@pytest.mark.parametrize("variable", ["NAME", "1=x", "VSML_JOB_RUN=train-1", "VSML_BENCH_RUN=x", "VSML_BENCH_FILE=x"])
 def test_a_variable_that_is_none_is_refused(
     vsml: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     ended = vsml("job", "run", "--env", variable, "--", "true")
     assert (ended.status, f"--env {variable}" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ("", "RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT"),
+        ("--launcher torchrun", "RANK WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR TORCHELASTIC_RUN_ID"),
+        ("--launcher horovodrun", "HOROVOD_RANK HOROVOD_CONTROLLER NCCL_SOCKET_IFNAME"),
+        ("--launcher mpirun", "OMPI_COMM_WORLD_NODE_RANK OMPI_UNIVERSE_SIZE PMIX_RANK PMI_RANK PMI_FD MPI_LOCALNRANKS"),
+        ("--run-in kubernetes", "OMPI_UNIVERSE_SIZE PMI_SIZE"),
+        ("--launcher torchrun", "OMPI_COMM_WORLD_RANK PMI_SIZE HOROVOD_LOCAL_RANK"),  # `rank.py` reads them first
+    ],
+)
+def test_what_the_launcher_sets_itself_is_refused_all_at_once_before_anything_is_read(
+    vsml: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str, names: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = [word for name in names.split() for word in ("--env", f"{name}=1")]
+    ended = vsml("job", "run", "-o", "json", *options.split(), "--env", "COLOUR=blue", *given, "--", "true")
+    (error,) = json.loads(ended.out)["errors"]
+    assert (ended.status, error["code"]) == (2, "bench.launcher-variable")
+    assert ", ".join(names.split()) in error["message"]
+    assert "COLOUR" not in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("launcher", "name"),
+    [("mpirun", "MASTER_ADDR"), ("torchrun", "OMP_NUM_THREADS"), ("torchrun", "NCCL_SOCKET_IFNAME")],
+)
+def test_what_another_launcher_sets_is_the_users_own(launcher: str, name: str) -> None:
+    assert read_variables([f"{name}=1"], launcher) == {name: "1"}
 
 
 def test_what_is_no_folder_is_refused_before_anything_is_read(

@@ -15,7 +15,7 @@ from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from vsphere_ml.bench.launch.launchers.launcher import Launcher
     from vsphere_ml.bench.model.job import Job
@@ -30,6 +30,12 @@ LAUNCHERS = (
     torchrun.TORCHRUN,
     ssh.SSH,
     ssh.WITHOUT_LIBRARY,
+)
+# By these `workloads/rank.py` knows a rank before it looks for RANK and the like.
+_RANK_NAMES = (
+    *("HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK"),
+    *("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
+    *("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),
 )
 _NAME_MPI = 'name one: [guest] settings = { mpirun = "/opt/openmpi/bin/mpirun" }'
 
@@ -101,6 +107,19 @@ def find_gpu_backend(launcher: str, gpus: Sequence[int], ranks_per_node: int) ->
     controllers talk over.
     """
     return find_launcher(launcher).on_gpus if min(gpus, default=0) >= ranks_per_node else None
+
+
+def check_variables(launcher: str, names: Iterable[str]) -> None:
+    """Raise ConfigError `bench.launcher-variable` for variables that launchers give to each rank themselves."""
+    own = {*_RANK_NAMES, *(name for each in LAUNCHERS if each.name == launcher for name in each.sets)}
+    refused = [name for name in names if name in own]
+    if refused:
+        raise ConfigError(
+            f"--env cannot set {', '.join(refused)}: the launcher does, for each rank",
+            code="bench.launcher-variable",
+            target=launcher,
+            hint="--ranks-per-node N says how many ranks run, --interface NAME where they meet",
+        )
 
 
 def choose_backend(launcher: str, backend: Backend | None, *, elastic: bool = False) -> Backend:

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 # How long ranks wait for each other: horovodrun's own 30 s are less than a busy guest takes to read TensorFlow in.
 EXIT_TIMEOUT_S = 180
+# Horovod 0.28.1, horovod/runner/gloo_run.py. It writes a rank's place before the variables that it was given, so one of
+# these would be that of every rank.
+_SETS_OVER_GLOO = (
+    *("HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE", "HOROVOD_CROSS_RANK"),
+    *("HOROVOD_CROSS_SIZE", "HOROVOD_HOSTNAME", "HOROVOD_CONTROLLER", "HOROVOD_CPU_OPERATIONS", "HOROVOD_GLOO_IFACE"),
+    *("HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT", "NCCL_SOCKET_IFNAME"),
+)
 
 
 def _horovodrun(job: Job, *how: str) -> tuple[str, ...]:
@@ -81,6 +88,7 @@ OVER_GLOO = Launcher(
     variables=_for_gloo,
     elastic=True,
     tag=r"\[\d+\]<std(?:out|err)>:",
+    sets=_SETS_OVER_GLOO,
 )
 OVER_MPI = Launcher(
     name=LauncherName.HOROVODRUN,
@@ -88,4 +96,5 @@ OVER_MPI = Launcher(
     mpi=(OPEN_MPI, MPICH),
     command=_over_mpi,
     variables=openmpi.variables,
+    sets=(*openmpi.SETS, "NCCL_SOCKET_IFNAME"),  # horovod/runner/mpi_run.py
 )

@@ -57,6 +57,7 @@ class Launcher:
     run_in: tuple[RunIn, ...] = (RunIn.GUEST, RunIn.CONTAINER)
     tag: str = ""  # what it puts before ranks' lines, as a regular expression
     on_gpus: Backend | None = None  # that ranks talk over where each has a GPU, unless another is asked for
+    sets: tuple[str, ...] = ()  # variables that each rank has from it, whatever it was given itself
 
 
 def files(job: Job) -> dict[str, str]:

@@ -11,6 +11,9 @@ from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
 if TYPE_CHECKING:
     from vsphere_ml.bench.model.job import Job
 
+# MPICH, src/pm/hydra/proxy/pmip_cb.c.
+SETS = ("PMI_RANK", "PMI_SIZE", "PMI_ID", "PMI_FD", "PMI_PORT", "MPI_LOCALRANKID", "MPI_LOCALNRANKS")
+
 
 def _hydra(job: Job) -> tuple[str, ...]:
     """Return how MPICH's Hydra starts the job. It sends the variables over its own connections, not by ssh."""
@@ -36,4 +39,5 @@ MPIRUN = Launcher(
     mpi=(MPICH,),
     command=_hydra,
     variables=variables,
+    sets=SETS,
 )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.launch.launchers import mpich
+from vsphere_ml.bench.launch.launchers import mpich, openmpi
 from vsphere_ml.bench.launch.launchers.launcher import Launcher, environment
-from vsphere_ml.bench.launch.launchers.openmpi import UCX
 from vsphere_ml.bench.model.job import MPICH, OPEN_MPI, RunIn
 from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
 
@@ -26,7 +25,7 @@ def _mpirun(job: Job) -> tuple[str, ...]:
     exported = [word for name in sorted(names) for word in ("-x", name)]
     # `--hostfile` and not a variable: Open MPI 5 ignores OMPI_MCA_orte_default_hostfile, and runs every rank here.
     start = (job.runtime.mpirun, "-np", str(job.ranks), "--hostfile", HOST_FILE)
-    link = UCX if job.over_ucx else (*_OVER_TCP, "--mca", "btl_tcp_if_include", job.interface)
+    link = openmpi.UCX if job.over_ucx else (*_OVER_TCP, "--mca", "btl_tcp_if_include", job.interface)
     return (*start, "--map-by", "slot", "--bind-to", "none", *link, *exported, *job.command)
 
 
@@ -48,6 +47,7 @@ OVER_OPEN_MPI = Launcher(
     run_in=(RunIn.KUBERNETES,),
     command=_mpirun,
     variables=variables,
+    sets=openmpi.SETS,
 )
 OVER_MPICH = Launcher(
     name=LauncherName.MPIRUN,
@@ -56,4 +56,5 @@ OVER_MPICH = Launcher(
     run_in=(RunIn.KUBERNETES,),
     command=_hydra,
     variables=mpich.variables,
+    sets=mpich.SETS,
 )

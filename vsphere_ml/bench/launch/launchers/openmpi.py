@@ -22,6 +22,12 @@ UCX = tuple(
     for word in ("--mca", name, value)
 )
 PRRTE = 5  # since this version of Open MPI the launcher is PRRTE
+# Open MPI 4, orte/mca/schizo/ompi/schizo_ompi.c, and PMIx; settings (OMPI_MCA_…) are the user's.
+SETS = (
+    *("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+    *("OMPI_COMM_WORLD_NODE_RANK", "OMPI_UNIVERSE_SIZE", "OMPI_NUM_APP_CTX", "OMPI_FIRST_RANKS"),
+    *("OMPI_APP_CTX_NUM_PROCS", "OMPI_FILE_LOCATION", "PMIX_ID", "PMIX_RANK", "PMIX_NAMESPACE"),
+)
 
 
 def _mpirun(job: Job) -> tuple[str, ...]:
@@ -63,4 +69,5 @@ MPIRUN = Launcher(
     mpi=(OPEN_MPI,),
     command=_mpirun,
     variables=variables,
+    sets=SETS,
 )

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.job import Job
 
 
+# What `workloads/by_ssh.py` gives each rank.
+_SETS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+
+
 def start_by_ssh(job: Job, *options: str) -> tuple[str, ...]:
     """Return the command that starts the ranks from the first node; the variables that are named go to the others."""
     exported = ",".join(sorted({**environment(job), **gloo_interface(job), **job.variables}))
@@ -36,6 +40,7 @@ SSH = Launcher(
     script_needs=Needs.PYTHON,
     command=start_by_ssh,
     variables=gloo_interface,
+    sets=_SETS,
 )
 WITHOUT_LIBRARY = Launcher(
     name=LauncherName.SSH,
@@ -43,4 +48,5 @@ WITHOUT_LIBRARY = Launcher(
     script_needs=Needs.PYTHON,
     command=start_by_ssh,
     variables=gloo_interface,
+    sets=_SETS,
 )

@@ -16,6 +16,15 @@ from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
 if TYPE_CHECKING:
     from vsphere_ml.bench.model.job import Job
 
+# PyTorch, torch/distributed/elastic/agent/server/local_elastic_agent.py. OMP_NUM_THREADS and the settings of NCCL's
+# error handling are set there too, but only where nobody else does.
+_SETS = (
+    *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE"),
+    *("ROLE_RANK", "ROLE_WORLD_SIZE", "ROLE_NAME", "MASTER_ADDR", "MASTER_PORT"),
+    *("TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_MAX_RESTARTS", "TORCHELASTIC_RUN_ID"),
+    *("TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_ERROR_FILE"),
+)
+
 
 def _torchrun(job: Job) -> tuple[str, ...]:
     return start_by_ssh(job, "--torchrun")
@@ -29,4 +38,5 @@ TORCHRUN = Launcher(
     command=_torchrun,
     variables=gloo_interface,
     tag=r"\[[^\]\s]*\d+\]:",
+    sets=_SETS,
 )
