@@ -17,33 +17,37 @@ _TRACEBACK = re.compile(r"^Traceback \(most recent call last\):\n(?:[ ].*\n)*", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cause:
-    """A line that means something, and what to type."""
+    """A line that means something, and what to type; `{file}` stands where a command takes the cluster file."""
 
     pattern: str
     why: str
     hint: str
+
+    def advise(self, file: str = "") -> str:
+        """Return what to type; `file` is the option that names the cluster file, empty for the default one."""
+        return self.hint.replace(" {file}", f" {file}".rstrip())
 
 
 CAUSES = (
     _Cause(
         pattern=r"connect \[127\.\d+\.\d+\.\d+\]",
         why="a node's own name leads to a loopback address, which no other rank can reach",
-        hint='`vsml configure` with the playbook "base", whose hosts file fixes it',
+        hint='`vsml configure {file}` with the playbook "base", whose hosts file fixes it',
     ),
     _Cause(
         pattern=r"Host key verification failed",
         why="a node's SSH host key is not the one that is pinned in the mesh",
-        hint='`vsml configure` with the playbook "mpi"',
+        hint='`vsml configure {file}` with the playbook "mpi"',
     ),
     _Cause(
         pattern=r"Permission denied \(publickey",
         why="the nodes do not let each other in by SSH",
-        hint='`vsml configure` with the playbook "mpi"',
+        hint='`vsml configure {file}` with the playbook "mpi"',
     ),
     _Cause(
         pattern=r"Could not resolve hostname|Name or service not known",
         why="a node does not know another one's name",
-        hint='`vsml configure` with the playbook "base"',
+        hint='`vsml configure {file}` with the playbook "base"',
     ),
     _Cause(
         pattern=r"libmpi\S*\.so\S*: cannot open shared object",
@@ -53,12 +57,12 @@ CAUSES = (
     _Cause(
         pattern=r"No space left on device",
         why="a guest's disk or memory disk is full",
-        hint="vsml run -- df -h / /dev/shm /var/tmp",
+        hint="vsml run {file} -- df -h / /dev/shm /var/tmp",
     ),
     _Cause(
         pattern=r"CUDA driver version is insufficient for CUDA runtime version",
         why="no NVIDIA driver answers where the ranks run, or one that is older than the CUDA they were built with",
-        hint="`vsml verify`, its facts of GPUs and driver; then programs or an image of an older CUDA",
+        hint="`vsml verify {file}`, its facts of GPUs and driver; then programs or an image of an older CUDA",
     ),
     _Cause(
         # NCCL makes a memory pool for each communicator since 2.23.4 (src/init.cc), whether or not the device has any:
@@ -76,27 +80,28 @@ CAUSES = (
     _Cause(
         pattern=r"IBV_WC_LOC_PROT_ERR|Got completion .*with (?:error |status=)4\b",
         why="an RDMA device was refused the GPU's memory, as PCIe ACS does when it redirects what goes between devices",
-        hint="vsml verify, its facts ATS and the way from GPU to NIC; or --transport roce, without GPUDirect",
+        hint="vsml verify {file}, its facts ATS and the way from GPU to NIC; or --transport roce, without GPUDirect",
     ),
     _Cause(
         pattern=r"UCX +WARN +transport 'rc' is not available|PML ucx cannot be selected",
         why="UCX finds no RDMA transport: its part for verbs, or the library of the device, is missing there",
-        hint='`vsml configure` with the playbook "roce"; an MPI whose UCX has libuct_ib; --transport tcp',
+        hint='`vsml configure {file}` with the playbook "roce"; an MPI whose UCX has libuct_ib; --transport tcp',
     ),
     _Cause(
         pattern=r"ibv_reg_(?:dmabuf_)?mr\S* failed",
         why="memory could not be registered with the RDMA device",
-        hint='`vsml configure` with the playbook "roce", whose limits unlock memory; `vsml verify` for nvidia-peermem',
+        hint='`vsml configure {file}` with the playbook "roce", whose limits unlock memory; '
+        "`vsml verify {file}` for nvidia-peermem",
     ),
     _Cause(
         pattern=r"IBV_WC_RETRY_EXC_ERR|Got completion .*with (?:error |status=)12\b|ibv_modify_qp\S* failed",
         why="RDMA packets do not arrive: a GID, an MTU or the switches' priority flow control differs on the way",
-        hint="vsml verify, its facts RDMA and mesh; vsml bench --workload link",
+        hint="vsml verify {file}, its facts RDMA and mesh; vsml bench {file} --workload link",
     ),
     _Cause(
         pattern=r"Invalid number of GPUs: \d+ requested",
         why="nccl-tests counts more ranks on a host than it has GPUs; guests of one host name are one host to it",
-        hint="vsml run -- hostname; or --ranks-per-node with as many as a node has GPUs",
+        hint="vsml run {file} -- hostname; or --ranks-per-node with as many as a node has GPUs",
     ),
     _Cause(
         pattern=r"Not enough slots|not enough slots available",
@@ -106,12 +111,12 @@ CAUSES = (
     _Cause(
         pattern=r"http_store\.cc:\d+\] Wait timeout",
         why="a rank waited for another one to begin, and it did not in time: it is slow, or has ended",
-        hint="`vsml run -- uptime` for a busy guest; or --env HOROVOD_GLOO_TIMEOUT_SECONDS=600",
+        hint="`vsml run {file} -- uptime` for a busy guest; or --env HOROVOD_GLOO_TIMEOUT_SECONDS=600",
     ),
     _Cause(
         pattern=r"(?i)connection (reset|closed) by peer|gloo.*timed? ?out|Read timeout",
         why="a rank lost another one: it ended, or the network between them did",
-        hint="`vsml bench` again; `vsml run --sudo -- dmesg -T | tail` if it comes back",
+        hint="`vsml bench {file}` again; `vsml run {file} --sudo -- dmesg -T | tail` if it comes back",
     ),
 )
 

@@ -135,8 +135,11 @@ def lay_out(shell: Shell, job: Job, how: Launch, archive: Path | None) -> None:
     shell.run(f"runuser -u {user} -- sh -c {shlex.quote(f'{unpack} && touch {LAID_OUT}')}", timeout_s=COPY_S)
 
 
-def start(shell: Shell, job: Job, how: Launch, record: JobRecord) -> None:
-    """Start the job in its first guest and return at once. BenchError `job.not-started` when it does not begin."""
+def start(shell: Shell, job: Job, how: Launch, record: JobRecord, file: str = "") -> None:
+    """Start the job in its first guest and return at once. BenchError `job.not-started` when it does not begin.
+
+    `file` is the option that names the cluster file, with a blank after it.
+    """
     owner = f"{job.runtime.user}:"
     script = SCRIPT.format(
         folder=job.folder,
@@ -159,7 +162,7 @@ def start(shell: Shell, job: Job, how: Launch, record: JobRecord) -> None:
             f"{shell.name}: the job could not be started",
             code="job.not-started",
             target=shell.name,
-            hint=f"vsml run --sudo --only {shell.name} -- ls -l {job.folder}",
+            hint=f"vsml run {file}--sudo --only {shell.name} -- ls -l {job.folder}",
             details=tuple((answer.out + answer.err).splitlines()[:5]),
         )
 
@@ -171,13 +174,14 @@ def _enter_command(job: Job) -> str:
     return ""
 
 
-def find_jobs(shell: Probe) -> tuple[FoundJob, ...]:
-    """Return the jobs whose first node this is."""
+def find_jobs(shell: Probe, file: str = "") -> tuple[FoundJob, ...]:
+    """Return the jobs whose first node this is; `file` is the option that names the cluster file."""
+    hint = f"vsml run {file}--sudo --only {shell.name} -- ls {ROOT}"
     lines = shell.ask({"jobs": _FIND})["jobs"].out.splitlines()
     rows = [line.split("\t", 3) for line in lines if line.count("\t") > 2]  # noqa: PLR2004
     return tuple(
         FoundJob(
-            record=parse_record(text, shell.name),
+            record=parse_record(text, shell.name, hint),
             state=JobState(state),
             status=parse_integer(status),
             ended_s=parse_integer(ended),

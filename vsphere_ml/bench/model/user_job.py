@@ -75,16 +75,13 @@ def encode_record(record: JobRecord) -> str:
     return json.dumps({"schema": SCHEMA, **codec.encode(record)})
 
 
-def parse_record(text: str, node: str) -> JobRecord:
-    """Return the record of a line; BenchError `job.bad-record` when it is none."""
+def parse_record(text: str, target: str, hint: str) -> JobRecord:
+    """Return the record of a line; BenchError `job.bad-record` with the hint when it is none."""
     try:
         return _record(json_text.parse(text))
     except (ValueError, codec.Mismatch) as error:
         raise BenchError(
-            f"{node}: a job's record cannot be read: {error}",
-            code="job.bad-record",
-            target=node,
-            hint=f"vsml run --sudo --only {node} -- ls {ROOT}",
+            reason=f"a job's record cannot be read: {error}", code="job.bad-record", target=target, hint=hint
         ) from error
 
 

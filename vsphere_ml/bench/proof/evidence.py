@@ -154,7 +154,7 @@ def ended_badly(job: Job, status: int, log: str, faults: Sequence[str] = ()) -> 
         f"{job.configuration.launcher} on {job.nodes[0].name} ended with status {status}{limit}{why}",
         code="bench.launch-failed",
         target=job.nodes[0].name,
-        hint=cause.hint if cause else "the first error of its last lines is usually the one to fix",
+        hint=cause.advise() if cause else "the first error of its last lines is usually the one to fix",
         details=causes.last_lines(log),
     )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vsphere_ml.cli.jobs.options import PlaceOptions, RunId, find_jobs, name_place, open_jobs
+from vsphere_ml.cli.jobs.options import PlaceOptions, RunId, find_jobs, name_options, open_jobs
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Output, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
@@ -44,7 +44,7 @@ def logs(
         return follow_job(terminal, jobs, chosen, to_end=follow)
     except KeyboardInterrupt:
         if chosen.state is JobState.RUNNING:
-            terminal.say(describe_running(chosen.record, name_place(file, place)))
+            terminal.say(describe_running(chosen.record, name_options(file, place).of_job))
         raise
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.flows.jobs.find import JobList, JobPlaces
     from vsphere_ml.flows.jobs.follow import JobLog, JobReport
+    from vsphere_ml.flows.jobs.given import GivenOptions
     from vsphere_ml.flows.jobs.stop import StoppedJob
     from vsphere_ml.flows.kubernetes.user_job import PodJobs
     from vsphere_ml.ssh.guests import SshGuests
@@ -117,25 +118,29 @@ class PlaceOptions:
     ] = None
 
 
-def name_place(file: Path, place: PlaceOptions) -> str:
-    """Return the options by which another command of `vsml job` finds the same jobs, each with a blank after it."""
-    given = (
-        ("-f", None if file == DEFAULT_FILE else file),
-        ("--run-in", place.within if place.within is RunIn.KUBERNETES else None),
-        ("--namespace", place.namespace),
-        ("--context", place.context),
+def name_options(file: Path, place: PlaceOptions) -> GivenOptions:
+    """Return the options that name the file and the place as they were given."""
+    from vsphere_ml.flows.jobs.given import GivenOptions
+
+    within = None if place.within is RunIn.GUEST else place.within
+    places = {"--run-in": within, "--namespace": place.namespace, "--context": place.context}
+    return GivenOptions(
+        file=_write_options({"-f": None if file == DEFAULT_FILE else file}), place=_write_options(places)
     )
-    return "".join(f"{option} {shlex.quote(str(value))} " for option, value in given if value is not None)
+
+
+def _write_options(given: Mapping[str, object]) -> str:
+    return "".join(f"{option} {shlex.quote(str(value))} " for option, value in given.items() if value is not None)
 
 
 def open_jobs(terminal: Terminal, file: Path, place: PlaceOptions, *, refresh: bool) -> OpenNodes | PodJobs:
     """Return where jobs are: the nodes' guests, or the cluster that the kubeconfig names."""
     if place.within is not RunIn.KUBERNETES:
-        return open_nodes(terminal, file, refresh=refresh)
-    return open_pods(file, place.namespace, place.context)
+        return open_nodes(terminal, file, refresh=refresh, place=place)
+    return open_pods(file, place)
 
 
-def open_pods(file: Path, namespace: str | None, context: str | None, only: list[str] | None = None) -> PodJobs:
+def open_pods(file: Path, place: PlaceOptions, only: list[str] | None = None) -> PodJobs:
     """Return the jobs of the cluster that the kubeconfig names."""
     from vsphere_ml.cli.wiring.site_wiring import SystemClock
     from vsphere_ml.config.load import load
@@ -145,11 +150,23 @@ def open_pods(file: Path, namespace: str | None, context: str | None, only: list
     from vsphere_ml.kubernetes.bench_job import BENCH, job_name
 
     spec = select_nodes(load(file), only or ())
-    where = namespace or job_name(spec.name, BENCH)
-    return PodJobs(spec=spec, api=connect(context or ""), clock=SystemClock(), namespace=where)
+    return PodJobs(
+        spec=spec,
+        api=connect(place.context or ""),
+        clock=SystemClock(),
+        namespace=place.namespace or job_name(spec.name, BENCH),
+        given=name_options(file, place),
+    )
 
 
-def open_nodes(terminal: Terminal, file: Path, *, refresh: bool, only: list[str] | None = None) -> OpenNodes:
+def open_nodes(
+    terminal: Terminal,
+    file: Path,
+    *,
+    refresh: bool,
+    only: list[str] | None = None,
+    place: PlaceOptions | None = None,
+) -> OpenNodes:
     """Return the nodes; vCenter is read only for addresses that are not known from an earlier run."""
     from vsphere_ml.cli.views.progress.both_listeners import following_both
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
@@ -164,5 +181,6 @@ def open_nodes(terminal: Terminal, file: Path, *, refresh: bool, only: list[str]
     with following_both(terminal.err) as both:
         known = {} if refresh else guests.cached(spec)
         find = guest_wiring.finder(spec, terminal, both.site, clock, refresh=refresh)
-        places = find_places(spec, KnownPlaces(known=known, find=find))
+        given = name_options(file, place or PlaceOptions())
+        places = find_places(spec, KnownPlaces(known=known, find=find), given)
     return OpenNodes(spec=spec, guests=guests, places=places, clock=clock)

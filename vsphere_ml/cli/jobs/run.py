@@ -18,7 +18,7 @@ from vsphere_ml.bench.model.job import RunIn
 from vsphere_ml.bench.model.launcher_names import LauncherName
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.cli.bench.run_options import PodImageOptions, PodOptions, RanksRunIn
-from vsphere_ml.cli.jobs.options import PlaceOptions, known_jobs, name_place, open_nodes, open_pods
+from vsphere_ml.cli.jobs.options import PlaceOptions, known_jobs, name_options, open_nodes, open_pods
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Command, OnlyNodes, Refresh, command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
@@ -101,8 +101,11 @@ def run(
     from vsphere_ml.flows.jobs.start import start_job
 
     jobs: OpenNodes | PodJobs
+    place = PlaceOptions(within=given.within, namespace=given.pods.namespace, context=given.pods.context)
+    options = name_options(file, place).of_job
     if not words:
-        raise ConfigError("there is no command to run", code="usage", hint="vsml job run --folder . -- train.py")
+        hint = f"vsml job run {options}--folder . -- train.py"
+        raise ConfigError("there is no command to run", code="usage", hint=hint)
     variables = read_variables(given.variable or (), _choose_launcher(given))
     # Of a terminal that is gone nobody wants to know more; the job goes on. By default vsml takes it for a Ctrl-C.
     # Before the job starts, so that no moment of a running job is without it.
@@ -110,19 +113,17 @@ def run(
     with tempfile.TemporaryDirectory() as scratch:
         archive = _pack(given, Path(scratch))
         if given.within is RunIn.KUBERNETES:
-            jobs = open_pods(file, given.pods.namespace, given.pods.context, only)
+            jobs = open_pods(file, place, only)
             asked = replace(_request(jobs.spec, given, words), variables=variables, archive=archive)
             asked = replace(asked, tools=given.image.tools(asked.tools))
             record = jobs.start(asked, site_values(given.pods, jobs.spec))
         else:
-            jobs = open_nodes(terminal, file, refresh=refresh, only=only)
+            jobs = open_nodes(terminal, file, refresh=refresh, only=only, place=place)
             asked = replace(_request(jobs.spec, given, words), variables=variables, archive=archive)
-            places = jobs.places.of([node.name for node in jobs.spec.nodes])
-            with show_wait(terminal.err, f"starting on {count(len(places), 'node')}{_describe_folder(given)}"):
-                record = start_job(jobs.spec, jobs.guests, places, asked)
+            with show_wait(terminal.err, f"starting on {count(len(jobs.spec.nodes), 'node')}{_describe_folder(given)}"):
+                record = start_job(jobs.spec, jobs.guests, jobs.places, asked)
     known_jobs(jobs).add([record.run_id])
-    place = PlaceOptions(within=given.within, namespace=given.pods.namespace, context=given.pods.context)
-    terminal.say(view.describe_start(record, name_place(file, place)))
+    terminal.say(view.describe_start(record, options))
     if given.detach:
         return Answer(data=record)
     return _follow(terminal, jobs, record)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import user_job
 from vsphere_ml.bench.model.user_job import JobState
 from vsphere_ml.core.errors import NotPossible, VsmlError
 from vsphere_ml.flows.guests.guests import fold_errors
+from vsphere_ml.flows.jobs.given import GivenOptions
 from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ class JobList:
     cluster: str
     jobs: tuple[FoundJob, ...]
     errors: Mapping[str, VsmlError]
+    given: GivenOptions = field(default_factory=GivenOptions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,7 @@ class JobPlaces:
 
     places: tuple[GuestPlace, ...]
     errors: Mapping[str, VsmlError]
+    given: GivenOptions = field(default_factory=GivenOptions)
 
     def of(self, names: Collection[str]) -> tuple[GuestPlace, ...]:
         """Return those of some nodes. Raises why one has none."""
@@ -43,7 +47,7 @@ class JobPlaces:
         return tuple(place for place in self.places if place.name in names)
 
 
-def find_places(spec: ClusterSpec, known: KnownPlaces) -> JobPlaces:
+def find_places(spec: ClusterSpec, known: KnownPlaces, given: GivenOptions) -> JobPlaces:
     """Return where the nodes answer; vCenter is asked for those that are not known."""
     missing = [node.name for node in spec.nodes if node.name not in known.known]
     places, errors = dict(known.known), dict[str, VsmlError]()
@@ -54,12 +58,13 @@ def find_places(spec: ClusterSpec, known: KnownPlaces) -> JobPlaces:
     return JobPlaces(
         places=tuple(places[node.name] for node in spec.nodes if node.name in places),
         errors=errors,
+        given=given,
     )
 
 
 def find_jobs(spec: ClusterSpec, guests: Guests, nodes: JobPlaces) -> JobList:
     """Return the jobs whose records lie on these nodes."""
-    answers = guests.each(nodes.places, user_job.find_jobs)
+    answers = guests.each(nodes.places, lambda shell: user_job.find_jobs(shell, nodes.given.file))
     errors = {**nodes.errors, **{name: each for name, each in answers.items() if isinstance(each, VsmlError)}}
     jobs = [job for each in answers.values() if not isinstance(each, VsmlError) for job in each]
     jobs = [job for job in jobs if job.record.cluster == spec.name]
@@ -67,6 +72,7 @@ def find_jobs(spec: ClusterSpec, guests: Guests, nodes: JobPlaces) -> JobList:
         cluster=spec.name,
         jobs=tuple(sorted(jobs, key=lambda job: job.record.started, reverse=True)),
         errors=errors,
+        given=nodes.given,
     )
 
 
@@ -97,6 +103,6 @@ def _not_found(found: JobList, run_id: str, *, running: bool) -> NotPossible:
         f"{found.cluster}: there is {what}",
         code="job.not-found",
         target=found.cluster,
-        hint="vsml job list",
+        hint=f"vsml job list {found.given.of_job}".rstrip(),
         details=fold_errors(found.errors),
     )

@@ -103,7 +103,7 @@ def report(guests: Guests, nodes: JobPlaces, job: FoundJob, log: JobLog) -> JobR
     """Return what became of a job that was followed to its end."""
     record = job.record
     if job.state is not JobState.ENDED or job.status:
-        return JobReport(job=job, error=describe_end(job, log.lines))
+        return JobReport(job=job, error=describe_end(job, log.lines, nodes.given.file))
     try:
         return JobReport(job=job, proofs=_prove(guests, nodes.of(record.node_names), record))
     except VsmlError as error:  # how the job ended is known where one of its nodes can no longer be asked
@@ -121,8 +121,11 @@ def update_job(job: FoundJob, piece: user_job.LogPiece) -> FoundJob:
     return replace(job, state=piece.state, status=piece.status, ended_s=piece.ended_s)
 
 
-def describe_end(job: FoundJob, lines: Sequence[str]) -> BenchError | None:
-    """Return the error for a job that did not end well; None for one that runs or did."""
+def describe_end(job: FoundJob, lines: Sequence[str], file: str = "") -> BenchError | None:
+    """Return the error for a job that did not end well; None for one that runs or did.
+
+    `file` is the option that names the cluster file, with a blank after it.
+    """
     record, text = job.record, "\n".join(lines)
     first = record.node_names[0]
     if job.state is JobState.STOPPED:
@@ -132,7 +135,7 @@ def describe_end(job: FoundJob, lines: Sequence[str]) -> BenchError | None:
             f"{record.run_id}: its processes are gone from {first} and left no exit status: killed, or it was rebooted",
             code="job.lost",
             target=record.run_id,
-            hint=f"vsml run --sudo --only {first} -- 'uptime; dmesg -T | tail'",
+            hint=f"vsml run {file}--sudo --only {first} -- 'uptime; dmesg -T | tail'",
         )
     if not job.status:
         return None
@@ -143,6 +146,6 @@ def describe_end(job: FoundJob, lines: Sequence[str]) -> BenchError | None:
         f"{record.run_id}: the command on {first} ended with status {job.status}{why}",
         code="job.failed",
         target=record.run_id,
-        hint=cause.hint if cause else advice,
+        hint=cause.advise(file) if cause else advice,
         details=last_lines(text),
     )

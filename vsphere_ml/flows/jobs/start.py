@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.guest import Shell
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.ports.vcenter import GuestPlace, Guests
+    from vsphere_ml.flows.jobs.find import JobPlaces
 
 SYSTEM_PYTHON = "python3"
 
@@ -48,17 +49,18 @@ class JobRequest:
     by: str = ""
 
 
-def start_job(spec: ClusterSpec, guests: Guests, places: Sequence[GuestPlace], asked: JobRequest) -> JobRecord:
-    """Start the job on these nodes, and return its record; it goes on whatever becomes of this process.
+def start_job(spec: ClusterSpec, guests: Guests, nodes: JobPlaces, asked: JobRequest) -> JobRecord:
+    """Start the job on the spec's nodes, and return its record; it goes on whatever becomes of this process.
 
-    Raises what is missing in a guest before anything is written.
+    Raises what is missing in a guest, or why one has no place, before anything is written.
     """
+    places = nodes.of([node.name for node in spec.nodes])
     surveyed = _survey(guests, places, asked)
     record, job = _prepare(spec, places, surveyed, asked)
     how = launched(job)
     try:
         in_each(guests, places, lambda shell: user_job.lay_out(shell, job, how, asked.archive))
-        in_each(guests, places[:1], lambda shell: user_job.start(shell, job, how, record))
+        in_each(guests, places[:1], lambda shell: user_job.start(shell, job, how, record, nodes.given.file))
     except BaseException:
         guests.each(places, lambda shell: _take_back(shell, record))
         raise

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import user_job
 from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.flows.guests.guests import fold_errors
+from vsphere_ml.flows.jobs.given import GivenOptions
 from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ class StoppedJob:
     ended: Mapping[str, int]
     delete: bool = False
     errors: Mapping[str, VsmlError]
+    given: GivenOptions = field(default_factory=GivenOptions)
 
     @property
     def deleted(self) -> bool:
@@ -40,7 +43,7 @@ class StoppedJob:
             f"{self.record.run_id} may {what} in {', '.join(self.errors)}",
             code="job.not-stopped",
             target=self.record.run_id,
-            hint=f"vsml job stop {self.record.run_id}{option}",
+            hint=f"vsml job stop {self.given.of_job}{self.record.run_id}{option}",
             details=fold_errors(self.errors),
         )
 
@@ -68,6 +71,7 @@ def stop_job(guests: Guests, nodes: JobPlaces, record: JobRecord, *, delete: boo
         ended={name: each + _count(before.get(name)) for name, each in counts.items()},
         delete=delete,
         errors=errors,
+        given=nodes.given,
     )
 
 

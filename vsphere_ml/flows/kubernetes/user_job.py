@@ -9,7 +9,7 @@ import base64
 import math
 import secrets
 import tempfile
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ from vsphere_ml.core.errors import BenchError
 from vsphere_ml.core.ports.kubernetes import ObjectRef
 from vsphere_ml.flows.jobs.find import JobList
 from vsphere_ml.flows.jobs.follow import JobReport, describe_end
+from vsphere_ml.flows.jobs.given import GivenOptions
 from vsphere_ml.flows.jobs.start import make_program
 from vsphere_ml.flows.jobs.stop import StoppedJob
 from vsphere_ml.flows.kubernetes.job_watch import check_problems, read_log
@@ -75,6 +76,7 @@ class PodJobs:
     api: KubernetesApi
     clock: Clock
     namespace: str
+    given: GivenOptions = field(default_factory=GivenOptions)
 
     def start(self, asked: JobRequest, values: SiteValues) -> JobRecord:
         """Apply the job, a worker for each node of the file, and return its record."""
@@ -112,11 +114,12 @@ class PodJobs:
         label = {CLUSTER_LABEL: job_name(self.spec.name, USER_JOB)}
         jobs = [self._read(each) for each in self.api.list("MPIJob", self.namespace, label)]
         jobs.sort(key=lambda job: job.record.started, reverse=True)
-        return JobList(cluster=self.spec.name, jobs=tuple(jobs), errors={})
+        return JobList(cluster=self.spec.name, jobs=tuple(jobs), errors={}, given=self.given)
 
     def _read(self, job: ApiObject) -> FoundJob:
         name = str(job["metadata"]["name"])
-        record = parse_record(str(job["metadata"].get("annotations", {}).get(RECORD, "")), name)
+        hint = f"kubectl get mpijob {name} -n {self.namespace} -o yaml"
+        record = parse_record(str(job["metadata"].get("annotations", {}).get(RECORD, "")), name, hint)
         if job["spec"]["runPolicy"].get("suspend"):
             return FoundJob(record=record, state=JobState.STOPPED)
         if has_condition(job, "Succeeded"):
@@ -160,18 +163,28 @@ class PodJobs:
         if seen.state is not JobState.RUNNING or not to_end:
             return seen
         events = self.api.list("Event", self.namespace)
-        hint = f"vsml job stop {job.record.run_id} --delete"
+        hint = f"vsml job stop {self.given.of_job}{job.record.run_id} --delete"
         check_problems(find_problems(pods, events, job.record.run_id), elapsed_s, hint)
         return None
 
     def report(self, job: FoundJob, log: JobLog) -> JobReport:
         """Return what became of a job that was followed to its end."""
+        if job.state is JobState.LOST:
+            return JobReport(job=job, error=self._lost_error(job.record))
         if job.state is not JobState.ENDED or job.status:
-            return JobReport(job=job, error=describe_end(job, log.lines))
+            return JobReport(job=job, error=describe_end(job, log.lines, self.given.file))
         pods = self._read_log(self._list_pods(job.record))
         texts = {_name_pod(host, job.record): text for host, text in pods.ranks.items() if text}
         record = replace(job.record, nodes=tuple(_addresses(pods, job.record).items()))
         return JobReport(job=job, proofs=prove(build_job(record, JobSettings()), texts, pods.printed))
+
+    def _lost_error(self, record: JobRecord) -> BenchError:
+        return BenchError(
+            f"{record.run_id}: its MPIJob is gone from {self.namespace}: somebody deleted it",
+            code="job.lost",
+            target=record.run_id,
+            hint=f"vsml job list {self.given.of_job}".rstrip(),
+        )
 
     def stop(self, record: JobRecord, *, delete: bool = False) -> StoppedJob:
         """Suspend the job, so that its pods end; with `delete` it goes, and its log with it."""
@@ -179,7 +192,7 @@ class PodJobs:
         pods = [_name_pod(str(each["metadata"]["name"]), record) for each in self._list_pods(record)]
         why = remove_all(self.api, self.clock, (ref,), {JOB_LABEL: record.run_id}) if delete else self._suspend(ref)
         errors = {record.run_id: BenchError(why, code="job.not-stopped", target=record.run_id)} if why else {}
-        return StoppedJob(record=record, ended=dict.fromkeys(pods, 1), delete=delete, errors=errors)
+        return StoppedJob(record=record, ended=dict.fromkeys(pods, 1), delete=delete, errors=errors, given=self.given)
 
     def _suspend(self, ref: ObjectRef) -> str:
         """Suspend a job that runs, and wait for its pods' end; return why some are left, if so."""

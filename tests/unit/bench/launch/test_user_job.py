@@ -41,6 +41,7 @@ RECORD = JobRecord(
     started="2026-11-27T12:00:00Z",
     by="ada@desk",
 )
+FILE = "-f other.toml "  # as it stands in hints
 
 
 class Here:
@@ -99,7 +100,7 @@ def begin(shell: Any, *command: str, record: JobRecord = RECORD, archive: Path |
     how = Launch(command=command, variables={"COLOUR": "deep blue", USER_MARK: record.run_id}, files={})
     made = build_job(record, JobSettings(runtime=Runtime(user=getpass.getuser())))
     user_job.lay_out(shell, made, how, archive)
-    user_job.start(shell, made, how, record)
+    user_job.start(shell, made, how, record, FILE)
 
 
 def find(shell: Any, record: JobRecord = RECORD) -> FoundJob:
@@ -176,6 +177,7 @@ def test_a_job_that_does_not_begin_is_an_error(shell: Any, monkeypatch: pytest.M
     with pytest.raises(BenchError) as raised:
         begin(shell, "true")
     assert (raised.value.code, raised.value.target) == ("job.not-started", "node-1")
+    assert FILE in raised.value.hint
 
 
 def test_a_folder_is_there_and_what_is_new_in_it_comes_back(shell: Any, tmp_path: Path) -> None:

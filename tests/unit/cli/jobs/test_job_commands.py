@@ -17,7 +17,7 @@ from vsphere_ml.bench.model.user_job import JobState
 from vsphere_ml.cli.bench.run_options import read_variables
 from vsphere_ml.cli.jobs import logs
 from vsphere_ml.cli.jobs.app import app
-from vsphere_ml.cli.jobs.options import PlaceOptions, name_place
+from vsphere_ml.cli.jobs.options import PlaceOptions, name_options
 from vsphere_ml.flows.jobs.find import JobList
 
 if TYPE_CHECKING:
@@ -46,6 +46,11 @@ def test_the_file_stands_before_the_command(line: str, file: str, words: list[st
 )
 def test_what_cannot_be_meant_is_a_usage_error(vsml: Callable[..., Any], line: str) -> None:
     assert vsml(*line.split()).status == 2
+
+
+def test_a_run_without_a_command_is_hinted_at_with_file_and_place(vsml: Callable[..., Any]) -> None:
+    line = "job run -f other.toml --run-in container"
+    assert f"{line} --folder" in vsml(*line.split()).err
 
 
 @pytest.mark.parametrize("variable", ["NAME", "1=x", "VSML_JOB_RUN=train-1", "VSML_BENCH_RUN=x", "VSML_BENCH_FILE=x"])
@@ -99,14 +104,15 @@ def test_what_is_no_folder_is_refused_before_anything_is_read(
 @pytest.mark.parametrize(
     ("file", "within", "namespace", "named"),
     [
-        ("cluster.toml", RunIn.CONTAINER, None, ""),
+        ("cluster.toml", RunIn.GUEST, None, ""),
+        ("cluster.toml", RunIn.CONTAINER, None, "--run-in container "),
         ("my cluster.toml", RunIn.GUEST, None, "-f 'my cluster.toml' "),
         ("cluster.toml", RunIn.KUBERNETES, "ml", "--run-in kubernetes --namespace ml "),
     ],
 )
 def test_where_a_job_runs_is_named_by_options(file: str, within: RunIn, namespace: str | None, named: str) -> None:
     place = PlaceOptions(within=within, namespace=namespace, context=None)
-    assert name_place(Path(file), place) == named
+    assert name_options(Path(file), place).of_job == named
 
 
 @pytest.mark.parametrize(("state", "named"), [(JobState.RUNNING, True), (JobState.ENDED, False)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,17 +19,20 @@ from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.model.user_job import FoundJob, JobState
 from vsphere_ml.bench.probe.survey import Surveyed
 from vsphere_ml.core.errors import GuestError, NotPossible, VsmlError
+from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.flows.guests.command import KnownPlaces
 from vsphere_ml.flows.guests.guests import find
 from vsphere_ml.flows.jobs import follow
 from vsphere_ml.flows.jobs.find import JobList, JobPlaces, choose_job, find_jobs, find_places
+from vsphere_ml.flows.jobs.given import GivenOptions
 from vsphere_ml.flows.jobs.start import choose_transport
 from vsphere_ml.flows.jobs.stop import stop_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+GIVEN = GivenOptions(file="-f other.toml ", place="--run-in container ")
 FIRST = GuestPlace(name="node-1", address="10.0.0.11", vm="vm-1")
 OTHER = GuestPlace(name="x", address="", vm="")
 PLACES = (FIRST, GuestPlace(name="node-2", address="10.0.0.12", vm="vm-2"))
@@ -79,6 +83,43 @@ def test_a_job_is_the_one_that_is_named_or_the_latest_or_the_one_that_runs(
 def test_a_job_that_did_not_end_well_is_an_error(state: JobState, status: int | None, code: str | None) -> None:
     error = follow.describe_end(found("train-cc", state, status), ["[1] No space left on device"])
     assert (error and error.code) == code
+
+
+@pytest.mark.parametrize(
+    ("state", "line", "hint"),
+    [
+        (JobState.LOST, "", "vsml run -f other.toml --sudo --only node-1 -- 'uptime; dmesg -T | tail'"),
+        (JobState.ENDED, "[1] No space left on device", "vsml run -f other.toml -- df -h / /dev/shm /var/tmp"),
+        (JobState.ENDED, "NCCL WARN ibv_modify_qp failed", "vsml bench -f other.toml --workload link"),
+    ],
+)
+def test_what_to_type_after_a_jobs_end_names_the_file(state: JobState, line: str, hint: str) -> None:
+    log = follow.JobLog(record=RECORD, show=lambda _lines: None, lines=[line])
+    nodes = JobPlaces(places=(FIRST,), errors={}, given=GIVEN)
+    error = follow.report(Guests(), nodes, found("train-cc", state, 1), log).error  # type: ignore[arg-type]
+    assert error is not None
+    assert hint in error.hint
+
+
+def test_other_commands_of_a_job_are_hinted_at_with_file_and_place() -> None:
+    stopped = stop_job(
+        Guests([lambda _work: 1, lambda _work: 1, lose]),  # type: ignore[arg-type]
+        JobPlaces(places=PLACES, errors={}, given=GIVEN),
+        ON_TWO,
+        delete=True,
+    )
+    assert stopped.error is not None
+    assert f"stop {GIVEN.of_job}{ON_TWO.run_id} --delete" in stopped.error.hint
+    with pytest.raises(NotPossible) as refused:
+        choose_job(replace(JOBS, given=GIVEN), "train-dd")
+    assert refused.value.hint.endswith(f"list {GIVEN.of_job.rstrip()}")
+
+
+def test_a_record_that_cannot_be_read_is_looked_at_with_the_file() -> None:
+    shell = SimpleNamespace(name="node-1", ask=lambda _asked: {"jobs": CommandAnswer(0, "running\t\t\t{", "")})
+    nodes = JobPlaces(places=(FIRST,), errors={}, given=GIVEN)
+    jobs = find_jobs(cluster(1), Guests([lambda work: work(shell)]), nodes)  # type: ignore[arg-type]
+    assert f"run {GIVEN.file}--sudo" in jobs.errors["node-1"].hint
 
 
 def test_the_launchers_own_marks_are_not_shown_and_lines_are_entire() -> None:
@@ -188,7 +229,7 @@ def test_jobs_are_listed_where_a_node_cannot_be_found() -> None:
     known = KnownPlaces(
         known={"node-1": FIRST}, find=lambda names: find(spec, FakeVCenter(quad_8u3()).inventory, names)
     )
-    nodes = find_places(spec, known)
+    nodes = find_places(spec, known, GivenOptions())
     jobs = find_jobs(spec, Guests([lambda _work: [found("train-bc")]]), nodes)  # type: ignore[arg-type]
     assert [job.record.run_id for job in jobs.jobs] == ["train-bc"]
     assert {name: error.code for name, error in jobs.errors.items()} == dict.fromkeys(

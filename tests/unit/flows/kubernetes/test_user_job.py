@@ -17,6 +17,7 @@ from tests.unit.kubernetes.export.exports import GPUS_ALONE
 from vsphere_ml.bench.model.user_job import FoundJob, JobState, encode_record
 from vsphere_ml.core.errors import BenchError
 from vsphere_ml.flows.jobs.follow import JobLog
+from vsphere_ml.flows.jobs.given import GivenOptions
 from vsphere_ml.flows.kubernetes.user_job import PodJobs
 from vsphere_ml.kubernetes.bench_job import RECORD
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.ports.kubernetes import ApiObject, ObjectRef
 
+GIVEN = GivenOptions(file="-f other.toml ", place="--run-in kubernetes ")
 RECORD_OF_JOB = replace(JOB, launcher="mpirun", nodes=(("worker-0", ""), ("worker-1", "")), interface="eth0")
 
 
@@ -82,7 +84,7 @@ class SiteOfJob:
 
 
 def jobs(api: SiteOfJob) -> PodJobs:
-    return PodJobs(spec=GPUS_ALONE, api=api, clock=FakeClock(), namespace="ml")
+    return PodJobs(spec=GPUS_ALONE, api=api, clock=FakeClock(), namespace="ml", given=GIVEN)
 
 
 @pytest.mark.parametrize(
@@ -119,6 +121,15 @@ def test_a_job_whose_pods_cannot_run_is_told_at_once() -> None:
     with pytest.raises(BenchError) as raised:
         jobs(SiteOfJob(mpi_job(), (stuck,))).follow(job, JobLog(record=RECORD_OF_JOB, show=lambda _lines: None))
     assert raised.value.code == "kubernetes.job-stuck"
+    assert raised.value.hint.endswith(f"stop {GIVEN.of_job}{JOB.run_id} --delete")
+
+
+def test_of_a_job_that_is_gone_no_guest_is_named() -> None:
+    job = FoundJob(record=RECORD_OF_JOB, state=JobState.LOST)
+    report = jobs(SiteOfJob(mpi_job())).report(job, JobLog(record=RECORD_OF_JOB, show=lambda _lines: None))
+    assert report.error is not None
+    assert (report.error.code, "--only" in report.error.hint) == ("job.lost", False)
+    assert report.error.hint.endswith(f"list {GIVEN.of_job.rstrip()}")
 
 
 def test_a_job_is_suspended_as_it_was_applied_and_its_pods_are_gone() -> None:
