@@ -25,10 +25,10 @@ def list_jobs(
     from vsphere_ml.cli.views.jobs import job as view
 
     found = find_jobs(terminal, open_jobs(terminal, file, place, refresh=refresh))
-    errors = tuple(found.errors.values())
+    error = found.error
     return Answer(
         text=view.table_of_jobs(found),
         data=view.list_data(found),
-        status=errors[0].status if errors else 0,
-        errors=errors,
+        status=error.status if error else 0,
+        errors=(error,) if error else (),
     )

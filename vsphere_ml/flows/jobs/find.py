@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import user_job
 from vsphere_ml.bench.model.user_job import JobState
-from vsphere_ml.core.errors import NotPossible, VsmlError
+from vsphere_ml.core.errors import GuestError, NotPossible, VsmlError
+from vsphere_ml.core.order import count
 from vsphere_ml.flows.guests.guests import fold_errors
 from vsphere_ml.flows.jobs.given import GivenOptions
 from vsphere_ml.lazy_dataclass import dataclass
@@ -29,6 +30,19 @@ class JobList:
     jobs: tuple[FoundJob, ...]
     errors: Mapping[str, VsmlError]
     given: GivenOptions = field(default_factory=GivenOptions)
+
+    @property
+    def error(self) -> GuestError | None:
+        """Return that jobs may be missing here, with each reason once; None where everybody could be asked."""
+        if not self.errors:
+            return None
+        return GuestError(
+            f"{self.cluster}: {count(len(self.errors), 'node')} could not be asked for jobs",
+            code="job.not-listed",
+            target=self.cluster,
+            hint=f"`vsml status {self.given.file}".rstrip() + "` shows the nodes",
+            details=fold_errors(self.errors),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,10 @@ from vsphere_ml.bench.model.job import RunIn
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.model.user_job import JobState
 from vsphere_ml.cli.bench.run_options import read_variables
-from vsphere_ml.cli.jobs import logs
+from vsphere_ml.cli.jobs import list_jobs, logs
 from vsphere_ml.cli.jobs.app import app
 from vsphere_ml.cli.jobs.options import PlaceOptions, name_options
+from vsphere_ml.core.errors import GuestError
 from vsphere_ml.flows.jobs.find import JobList
 
 if TYPE_CHECKING:
@@ -128,6 +129,22 @@ def test_after_a_ctrl_c_only_a_job_that_ran_is_said_to_go_on(
     monkeypatch.setattr(logs, "follow_job", interrupt)
     ended = vsml("job", "logs", "-f", "other.toml")
     assert (ended.status, "-f other.toml train-0a1b2c" in ended.err) == (130, named)
+
+
+def test_nodes_that_cannot_be_asked_are_a_line_for_each_reason(
+    vsml: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    off = {f"node-{at}": GuestError(reason="off", code="guest.off", target="x", hint="why") for at in (1, 2, 3)}
+    lost = {"node-9": GuestError(reason="lost", code="guest.unreachable", target="x", hint="why")}
+    found = JobList(cluster="train", jobs=(job("train-0a1b2c", JobState.RUNNING),), errors=off | lost)
+    monkeypatch.setattr(list_jobs, "open_jobs", lambda *_given, **_more: None)
+    monkeypatch.setattr(list_jobs, "find_jobs", lambda *_given: found)
+    ended = vsml("job", "list")
+    assert (ended.status, len(ended.err.splitlines())) == (5, 4)  # what, two reasons, what to type
+    assert "node-[1-3]: off" in ended.err
+    listed = json.loads(vsml("job", "list", "-o", "json").out)
+    assert [each["code"] for each in listed["errors"]] == ["job.not-listed"]
+    assert listed["data"]["unreachable"]["node-9"]["code"] == "guest.unreachable"
 
 
 def test_help_on_a_narrow_terminal_names_every_choice_whole(

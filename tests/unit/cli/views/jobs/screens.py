@@ -11,16 +11,20 @@ from rich.console import Group
 from vsphere_ml.bench.model.record import Proof, Verdict
 from vsphere_ml.bench.model.user_job import FoundJob, JobRecord, JobState
 from vsphere_ml.cli.views.jobs import job as view
+from vsphere_ml.cli.views.layout.error import text as describe_error
 from vsphere_ml.cli.views.layout.text import line
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.flows.jobs.find import JobList
 from vsphere_ml.flows.jobs.follow import JobReport
+from vsphere_ml.flows.jobs.given import GivenOptions
 from vsphere_ml.flows.jobs.stop import StoppedJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rich.console import RenderableType
+
+    from vsphere_ml.core.errors import VsmlError
 
 RECORD = JobRecord(
     run_id="train-0a1b2c",
@@ -60,6 +64,13 @@ def jobs() -> JobList:
     return JobList(cluster="train", jobs=found, errors={})
 
 
+def some_off() -> VsmlError:
+    errors = {name: GuestError(reason="it is off", code="guest.off", target=name) for name in RECORD.node_names[1:]}
+    error = JobList(cluster="train", jobs=(), errors=errors, given=GivenOptions(file="-f other.toml ")).error
+    assert error is not None
+    return error
+
+
 SCREENS: dict[str, Callable[[], RenderableType]] = {
     "job fetch": lambda: view.list_files(Path("train-0a1b2c"), {"node-01": ("job.log", "work/weights.pt")}),
     "job list": lambda: view.table_of_jobs(jobs()),
@@ -67,6 +78,7 @@ SCREENS: dict[str, Callable[[], RenderableType]] = {
     "job list, of nodes that are off": lambda: view.table_of_jobs(
         JobList(cluster="train", jobs=(), errors={"node-01": GuestError(reason="it is off", code="guest.off")})
     ),
+    "job list, of three nodes that are off": lambda: describe_error(some_off()),
     "job logs": lambda: view.describe_report(JobReport(job=ENDED, proofs=PROOFS)),
     "job logs, interrupted": lambda: line(view.describe_running(RECORD, "-f other.toml ")),
     "job run": lambda: Group(
