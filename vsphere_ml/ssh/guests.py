@@ -20,7 +20,7 @@ from vsphere_ml.ssh.reach import wait_for
 from vsphere_ml.ssh.session.target import SshTarget, jump_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from vsphere_ml.core.errors import VsmlError
@@ -54,11 +54,18 @@ class SshGuests:
 
     def cached(self, spec: ClusterSpec) -> Mapping[str, GuestPlace]:
         """Return the nodes that can be entered without vCenter: by an address that is known, and a host key pinned."""
+        known = self.addresses.places()
+        return self._keep_pinned({node.name: _known_place(node, known.get(node.name)) for node in spec.nodes})
+
+    def recall(self, names: Collection[str]) -> Mapping[str, GuestPlace]:
+        """Return where nodes that the spec does not have were entered last, those whose host key is still pinned."""
+        known = self.addresses.places()
+        return self._keep_pinned({name: known.get(name) for name in names})
+
+    def _keep_pinned(self, places: Mapping[str, GuestPlace | None]) -> Mapping[str, GuestPlace]:
         jump = self.access.jump
         if jump is not None and not self.known_hosts.keys(jump.host, jump.port):
             return {}
-        known = self.addresses.places()
-        places = {node.name: _known_place(node, known.get(node.name)) for node in spec.nodes}
         return {
             name: place
             for name, place in places.items()

@@ -38,6 +38,7 @@ from vsphere_ml.flows.bench.series import BenchResult
 from vsphere_ml.flows.guests.command import AnswerGroup, CommandResult
 from vsphere_ml.flows.guests.configure import ConfigureResult
 from vsphere_ml.flows.guests.verify import Verification
+from vsphere_ml.flows.jobs.fetch import FetchedJob
 from vsphere_ml.flows.jobs.find import JobList
 from vsphere_ml.flows.jobs.follow import JobReport
 from vsphere_ml.flows.jobs.stop import StoppedJob
@@ -56,6 +57,7 @@ RECORD = JobRecord(
     ranks_per_node=1,
     nodes=(("node-1", "10.0.0.11"), ("node-2", "10.0.0.12")),
 )
+FETCHED = FetchedJob(record=RECORD, files={"node-1": ("job.log",)}, errors={"node-2": FAULT})
 ENDED = FoundJob(record=RECORD, state=JobState.ENDED, status=0, ended_s=1_800_000_000)
 PROVEN = JobReport(job=ENDED, proofs=(Proof(name="placement", verdict=Verdict.YES),))
 PENDING = pending(replace(guest("node-1", "no such file"), error=FAULT), guest("node-2", "x"), after_boot=("node-3",))
@@ -90,7 +92,7 @@ ANSWERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "enable-ats": ("enable-ats", lambda _: ats.data(existing(2).run(), lab=False)),
     "enable-ats --check": ("enable-ats", lambda _: ats.data(existing(2).run(dry_run=True), lab=True)),
     "inventory": ("inventory", lambda _: TAKEN),
-    "job fetch": ("job fetch", lambda _: job.fetch_data(RECORD, Path("results"), {"node-1": ("job.log",)})),
+    "job fetch": ("job fetch", lambda _: job.fetch_data(FETCHED, Path("results"))),
     "job list": (
         "job list",
         lambda _: job.list_data(JobList(cluster="train", jobs=(ENDED,), errors={"node-2": FAULT})),
@@ -101,7 +103,7 @@ ANSWERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "job run --detach": ("job run", lambda _: RECORD),
     "job stop": (
         "job stop",
-        lambda _: job.stop_data(StoppedJob(record=RECORD, ended={"node-1": 2}, delete=True, errors={})),
+        lambda _: job.stop_data(StoppedJob(record=RECORD, ended={"node-1": 2}, delete=True, errors={"node-2": FAULT})),
     ),
     "list": ("list", lambda _: clusters.data(standing(), list_clusters(standing()))),
     "log": ("log", logged),

@@ -72,6 +72,13 @@ def test_only_guests_whose_host_key_is_pinned_are_entered_without_vcenter(tmp_pa
     assert list(ours.cached(cluster(3))) == ["node-1"]
 
 
+def test_of_nodes_that_are_in_no_file_only_those_with_a_pinned_host_key_are_recalled(tmp_path: Path) -> None:
+    ours = guests(tmp_path)
+    ours.addresses.remember([place("node-8", "10.0.0.18"), place("node-9", "10.0.0.19")])
+    ours.known_hosts.pin("10.0.0.18", 22, [key(1)], comment="x")
+    assert ours.recall(["node-7", "node-8", "node-9"]) == {"node-8": place("node-8", "10.0.0.18")}
+
+
 def test_a_jump_host_that_is_not_known_yet_is_gone_through_by_vsml_first(tmp_path: Path) -> None:
     ours = guests(tmp_path, jump=JumpHost(host="jump.lab.test", user="ops", port=22, key_file=None))
     ours.addresses.remember([place("node-1", "10.0.0.11")])

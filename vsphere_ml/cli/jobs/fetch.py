@@ -41,5 +41,10 @@ def fetch(
     record = choose_job(find_jobs(terminal, jobs), job).record
     folder = into or Path(record.run_id)
     with show_wait(terminal.err, f"fetching what {record.run_id} has made"):
-        files = jobs.fetch(record, folder)
-    return Answer(text=view.list_files(folder, files), data=view.fetch_data(record, folder, files))
+        fetched = jobs.fetch(record, folder)
+    return Answer(
+        text=view.list_files(folder, fetched.files),
+        data=view.fetch_data(fetched, folder),
+        status=fetched.error.status if fetched.error else 0,
+        errors=(fetched.error,) if fetched.error else (),
+    )

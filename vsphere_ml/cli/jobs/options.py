@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from vsphere_ml.cli.wiring.known_jobs import KnownJobs
     from vsphere_ml.cli.wiring.site_wiring import SystemClock
     from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.flows.jobs.fetch import FetchedJob
     from vsphere_ml.flows.jobs.find import JobList, JobPlaces
     from vsphere_ml.flows.jobs.follow import JobLog, JobReport
     from vsphere_ml.flows.jobs.given import GivenOptions
@@ -84,17 +85,21 @@ class OpenNodes:
     def report(self, job: FoundJob, log: JobLog) -> JobReport:
         from vsphere_ml.flows.jobs.follow import report
 
-        return report(self.guests, self.places, job, log)
+        return report(self.guests, self._find_nodes(job.record), job, log)
 
     def stop(self, record: JobRecord, *, delete: bool = False) -> StoppedJob:
         from vsphere_ml.flows.jobs.stop import stop_job
 
-        return stop_job(self.guests, self.places, record, delete=delete)
+        return stop_job(self.guests, self._find_nodes(record), record, delete=delete)
 
-    def fetch(self, record: JobRecord, into: Path) -> Mapping[str, tuple[str, ...]]:
+    def fetch(self, record: JobRecord, into: Path) -> FetchedJob:
         from vsphere_ml.flows.jobs.fetch import fetch_job
 
-        return fetch_job(self.guests, self.places.of(record.node_names), record, into)
+        return fetch_job(self.guests, self._find_nodes(record), record, into)
+
+    def _find_nodes(self, record: JobRecord) -> JobPlaces:
+        """Return the places with those of the job's nodes that left the cluster file."""
+        return self.places.add(record.node_names, self.guests.recall(self.places.list_absent(record.node_names)))
 
 
 @option_group

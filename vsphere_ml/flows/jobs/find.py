@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import user_job
@@ -53,12 +53,33 @@ class JobPlaces:
     errors: Mapping[str, VsmlError]
     given: GivenOptions = field(default_factory=GivenOptions)
 
+    def list_absent(self, names: Collection[str]) -> tuple[str, ...]:
+        """Return those of which nothing is known here: the cluster file does not have them any more."""
+        known = {*self.errors, *(place.name for place in self.places)}
+        return tuple(name for name in names if name not in known)
+
+    def add(self, names: Collection[str], recalled: Mapping[str, GuestPlace]) -> JobPlaces:
+        """Return these with a job's nodes that are absent: where they were entered last, or that nobody knows."""
+        absent = self.list_absent(names)
+        places = (recalled[name] for name in absent if name in recalled)
+        errors = {name: _absent_error(name) for name in absent if name not in recalled}
+        return replace(self, places=(*self.places, *places), errors={**self.errors, **errors})
+
     def of(self, names: Collection[str]) -> tuple[GuestPlace, ...]:
         """Return those of some nodes. Raises why one has none."""
         for name, error in self.errors.items():
             if name in names:
                 raise error
         return tuple(place for place in self.places if place.name in names)
+
+
+def _absent_error(name: str) -> GuestError:
+    return GuestError(
+        reason="it is no longer in the cluster file, and this machine knows no address of it with a pinned host key",
+        code="job.absent-node",
+        target=name,
+        hint=f'in the cluster file again: [[nodes]] name = "{name}"',
+    )
 
 
 def find_places(spec: ClusterSpec, known: KnownPlaces, given: GivenOptions) -> JobPlaces:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import user_job
 from vsphere_ml.core.errors import GuestError, VsmlError
+from vsphere_ml.core.order import fold_names
 from vsphere_ml.flows.guests.guests import fold_errors
 from vsphere_ml.flows.jobs.given import GivenOptions
 from vsphere_ml.lazy_dataclass import dataclass
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.guest import Shell
     from vsphere_ml.core.ports.vcenter import Guests
     from vsphere_ml.flows.jobs.find import JobPlaces
+
+_WITHOUT_VM = frozenset({"guest.no-vm", "job.absent-node"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,19 +41,30 @@ class StoppedJob:
     def error(self) -> GuestError | None:
         if not self.errors:
             return None
-        what, option = ("go on or leave files", " --delete") if self.delete else ("go on", "")
+        what = "go on or leave files" if self.delete else "go on"
         return GuestError(
-            f"{self.record.run_id} may {what} in {', '.join(self.errors)}",
+            f"{self.record.run_id} may {what} in {', '.join(fold_names(self.errors))}",
             code="job.not-stopped",
             target=self.record.run_id,
-            hint=f"vsml job stop {self.given.of_job}{self.record.run_id}{option}",
+            hint=self._advise(),
             details=fold_errors(self.errors),
         )
+
+    def _advise(self) -> str:
+        """Return what to type: the same again, or what takes the files away where nodes will never answer."""
+        again = f"vsml job stop {self.given.of_job}{self.record.run_id}{' --delete' if self.delete else ''}"
+        if any(error.code not in _WITHOUT_VM for error in self.errors.values()):
+            return again
+        again = f"{again}, once vCenter and the file have them again"
+        if not self.delete:
+            return again
+        return f"{again}; where they never will: vsml run {self.given.file}--sudo -- rm -rf {self.record.root}"
 
 
 def stop_job(guests: Guests, nodes: JobPlaces, record: JobRecord, *, delete: bool = False) -> StoppedJob:
     """End the job's processes on all its nodes; with `delete` its files go too, unless a process may go on.
 
+    `nodes` have all nodes of the job, by `JobPlaces.add` also those that left the cluster file.
     The first node comes first: its launcher may just be starting ranks on the others, which are found afterwards. Its
     files go last: without its record nobody would find the job again.
     """
@@ -80,8 +94,11 @@ def _errors(answers: Mapping[str, object]) -> dict[str, VsmlError]:
 
 
 def _list_missing_nodes(nodes: JobPlaces, record: JobRecord, *, delete: bool) -> dict[str, VsmlError]:
-    """Return why some of the job's nodes cannot be entered; where the VM is off nothing goes on, but files stay."""
-    nothing_there = {"guest.no-vm"} if delete else {"guest.no-vm", "guest.off"}
+    """Return why some of the job's nodes cannot be entered; where the VM is off nothing goes on, but files stay.
+
+    A VM that vCenter does not show under the node's name may be elsewhere and run.
+    """
+    nothing_there = set[str]() if delete else {"guest.off"}
     mine = ((name, nodes.errors.get(name)) for name in record.node_names)
     return {name: error for name, error in mine if error is not None and error.code not in nothing_there}
 

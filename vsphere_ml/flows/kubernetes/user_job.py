@@ -33,6 +33,7 @@ from vsphere_ml.bench.probe import survey
 from vsphere_ml.bench.proof.user_job import prove
 from vsphere_ml.core.errors import BenchError
 from vsphere_ml.core.ports.kubernetes import ObjectRef
+from vsphere_ml.flows.jobs.fetch import FetchedJob, guard_writes
 from vsphere_ml.flows.jobs.find import JobList
 from vsphere_ml.flows.jobs.follow import JobReport, describe_end
 from vsphere_ml.flows.jobs.given import GivenOptions
@@ -54,7 +55,7 @@ from vsphere_ml.kubernetes.job_state import (
 from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from vsphere_ml.bench.launch.pod_log import PodLog
     from vsphere_ml.core.model.spec import ClusterSpec
@@ -65,7 +66,8 @@ if TYPE_CHECKING:
     from vsphere_ml.kubernetes.export.site_values import SiteValues
 
 _PROGRAMS = ("rank.py",)
-_STARTED = frozenset({"Running", "Succeeded", "Failed"})  # phases of a pod that has a log
+_ENDED = frozenset({"Succeeded", "Failed"})  # phases of a pod
+_STARTED = _ENDED | {"Running"}  # that has a log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,10 +191,12 @@ class PodJobs:
     def stop(self, record: JobRecord, *, delete: bool = False) -> StoppedJob:
         """Suspend the job, so that its pods end; with `delete` it goes, and its log with it."""
         ref = ObjectRef("MPIJob", self.namespace, record.run_id)
-        pods = [_name_pod(str(each["metadata"]["name"]), record) for each in self._list_pods(record)]
+        pods = [_name_pod(str(each["metadata"]["name"]), record) for each in self._list_pods(record) if _runs(each)]
         why = remove_all(self.api, self.clock, (ref,), {JOB_LABEL: record.run_id}) if delete else self._suspend(ref)
         errors = {record.run_id: BenchError(why, code="job.not-stopped", target=record.run_id)} if why else {}
-        return StoppedJob(record=record, ended=dict.fromkeys(pods, 1), delete=delete, errors=errors, given=self.given)
+        return StoppedJob(
+            record=record, ended={} if why else dict.fromkeys(pods, 1), delete=delete, errors=errors, given=self.given
+        )
 
     def _suspend(self, ref: ObjectRef) -> str:
         """Suspend a job that runs, and wait for its pods' end; return why some are left, if so."""
@@ -204,19 +208,32 @@ class PodJobs:
         gone = poll_until(self.clock, lambda _: None if self.api.list("Pod", ref.namespace, label) else True, GONE_S)
         return "" if gone else f"{ref.name}: pods are still there {GONE_S:g} s after it was suspended"
 
-    def fetch(self, record: JobRecord, into: Path) -> Mapping[str, tuple[str, ...]]:
+    def fetch(self, record: JobRecord, into: Path) -> FetchedJob:
         """Put what each worker's ranks made below `into/WORKER`, the log beside that of the first.
 
-        BenchError `job.files-too-large` where it is more than a log keeps.
+        BenchError `job.files-too-large` where it is more than a log keeps, `job.log-gone` where the log went with its
+        pod; ConfigError `file.unwritable` for a folder that cannot be written.
         """
-        pods = self._read_log(self._list_pods(record))
-        first = into / record.node_names[0]
-        first.mkdir(parents=True, exist_ok=True)
-        (first / LOG).write_bytes(_encode_lines(pods))
-        files = {
-            _name_pod(host, record): _unpack(text, into / _name_pod(host, record)) for host, text in pods.files.items()
-        }
-        return files | {first.name: (LOG, *files.get(first.name, ()))}
+        listed = self._list_pods(record)
+        if self._find_launcher(listed) is None:
+            raise _log_gone(record)
+        pods, first = self._read_log(listed), record.node_names[0]
+        with guard_writes(into):
+            (into / first).mkdir(parents=True, exist_ok=True)
+            (into / first / LOG).write_bytes(_encode_lines(pods))
+        archives = {_name_pod(host, record): text for host, text in pods.files.items()}
+        # The log is what programs print, too: nothing that they call a worker leads out of the folder.
+        files = {name: _unpack(archives[name], into / name) for name in record.node_names if name in archives}
+        return FetchedJob(record=record, files=files | {first: (LOG, *files.get(first, ()))}, given=self.given)
+
+
+def _log_gone(record: JobRecord) -> BenchError:
+    return BenchError(
+        f"{record.run_id}: its launcher's pod is gone, and with it the log and what ranks made",
+        code="job.log-gone",
+        target=record.run_id,
+        hint="let the program write what is to last to storage of the site's",
+    )
 
 
 def _unpack(text: str, into: Path) -> tuple[str, ...]:
@@ -229,8 +246,21 @@ def _unpack(text: str, into: Path) -> tuple[str, ...]:
         )
     with tempfile.TemporaryDirectory() as scratch:
         archive = Path(scratch) / user_job.CHANGED
-        archive.write_bytes(base64.b64decode(text))
+        archive.write_bytes(_decode(text, into.name))
         return work_folder.unpack(archive, into)
+
+
+def _decode(text: str, worker: str) -> bytes:
+    try:
+        return base64.b64decode(text)
+    except ValueError as error:
+        raise BenchError(
+            f"what the log has of {worker}'s files is no archive: {error}", code="job.bad-archive", target=worker
+        ) from error
+
+
+def _runs(pod: ApiObject) -> bool:
+    return pod.get("status", {}).get("phase") not in _ENDED
 
 
 def _encode_lines(pods: PodLog) -> bytes:

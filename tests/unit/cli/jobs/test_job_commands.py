@@ -10,19 +10,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.main import get_command
 
-from tests.unit.cli.views.jobs.screens import job
+from tests.fakes.requirements import cluster
+from tests.unit.cli.views.jobs.screens import RECORD, job
 from vsphere_ml.bench.model.job import RunIn
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.model.user_job import JobState
 from vsphere_ml.cli.bench.run_options import read_variables
 from vsphere_ml.cli.jobs import list_jobs, logs
 from vsphere_ml.cli.jobs.app import app
-from vsphere_ml.cli.jobs.options import PlaceOptions, name_options
+from vsphere_ml.cli.jobs.options import OpenNodes, PlaceOptions, name_options
+from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.flows.jobs.find import JobList
+from vsphere_ml.core.ports.vcenter import GuestPlace
+from vsphere_ml.flows.jobs.find import JobList, JobPlaces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 @pytest.mark.parametrize(
@@ -145,6 +148,24 @@ def test_nodes_that_cannot_be_asked_are_a_line_for_each_reason(
     listed = json.loads(vsml("job", "list", "-o", "json").out)
     assert [each["code"] for each in listed["errors"]] == ["job.not-listed"]
     assert listed["data"]["unreachable"]["node-9"]["code"] == "guest.unreachable"
+
+
+class Recalling:
+    """Guests that know where one node was that the file does not have any more; each is entered for one process."""
+
+    def recall(self, names: tuple[str, ...]) -> dict[str, GuestPlace]:
+        return {name: GuestPlace(name=name, address="10.0.0.2", vm="") for name in names if name == "node-02"}
+
+    def each(self, places: Sequence[GuestPlace], _work: object) -> dict[str, int]:
+        return {place.name: 1 for place in places}
+
+
+def test_a_job_is_stopped_on_the_nodes_of_its_record_and_not_only_of_the_file() -> None:
+    first = GuestPlace(name="node-01", address="10.0.0.1", vm="vm-1")
+    guests: Any = Recalling()
+    nodes = JobPlaces(places=(first,), errors={})
+    stopped = OpenNodes(spec=cluster(1), guests=guests, places=nodes, clock=SystemClock()).stop(RECORD)
+    assert (set(stopped.ended), set(stopped.errors)) == ({"node-01", "node-02"}, {"node-03", "node-04"})
 
 
 def test_help_on_a_narrow_terminal_names_every_choice_whole(

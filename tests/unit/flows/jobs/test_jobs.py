@@ -18,12 +18,13 @@ from vsphere_ml.bench.launch.user_job import LogPiece
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.model.user_job import FoundJob, JobState
 from vsphere_ml.bench.probe.survey import Surveyed
-from vsphere_ml.core.errors import GuestError, NotPossible, VsmlError
+from vsphere_ml.core.errors import ConfigError, GuestError, NotPossible, VsmlError
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.flows.guests.command import KnownPlaces
 from vsphere_ml.flows.guests.guests import find
 from vsphere_ml.flows.jobs import follow
+from vsphere_ml.flows.jobs.fetch import fetch_job
 from vsphere_ml.flows.jobs.find import JobList, JobPlaces, choose_job, find_jobs, find_places
 from vsphere_ml.flows.jobs.given import GivenOptions
 from vsphere_ml.flows.jobs.start import choose_transport
@@ -31,6 +32,7 @@ from vsphere_ml.flows.jobs.stop import stop_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
 GIVEN = GivenOptions(file="-f other.toml ", place="--run-in container ")
 FIRST = GuestPlace(name="node-1", address="10.0.0.11", vm="vm-1")
@@ -210,7 +212,8 @@ def test_files_are_deleted_where_all_has_ended_the_record_last() -> None:
         ("guest.no-address", False, True),
         ("guest.off", False, False),
         ("guest.off", True, True),
-        ("guest.no-vm", True, False),
+        ("guest.no-vm", False, True),
+        ("guest.no-vm", True, True),
     ],
 )
 def test_a_node_that_cannot_be_found_is_named_where_something_of_the_job_may_be_left(
@@ -222,6 +225,54 @@ def test_a_node_that_cannot_be_found_is_named_where_something_of_the_job_may_be_
     with pytest.raises(GuestError):
         nodes.of(ON_TWO.node_names)
     assert nodes.of(("node-1",)) == (FIRST,)
+
+
+def test_a_node_that_left_the_file_is_stopped_where_it_was_entered_last() -> None:
+    nodes = JobPlaces(places=(FIRST,), errors={}).add(ON_TWO.node_names, {"node-2": PLACES[1], "x": OTHER})
+    guests: Any = Guests([lambda _work: 3, lambda _work: 0, lambda _work: 2])
+    stopped = stop_job(guests, nodes, ON_TWO)
+    assert guests.entered == ["node-1", "node-1", "node-2"]
+    assert (stopped.ended, stopped.error) == ({"node-1": 3, "node-2": 2}, None)
+
+
+@pytest.mark.parametrize("delete", [False, True])
+def test_a_node_that_left_the_file_and_is_nowhere_known_is_named_and_the_record_stays(*, delete: bool) -> None:
+    nodes = JobPlaces(places=(FIRST,), errors={}, given=GIVEN).add(ON_TWO.node_names, {})
+    guests: Any = Guests([lambda _work: 3, lambda _work: 0])
+    stopped = stop_job(guests, nodes, ON_TWO, delete=delete)
+    assert (guests.entered, stopped.deleted) == (["node-1", "node-1"], False)
+    assert {name: each.code for name, each in stopped.errors.items()} == {"node-2": "job.absent-node"}
+    assert stopped.error is not None
+    assert ("node-2" in stopped.error.message, stopped.error.status) == (True, 5)
+    assert (f"run {GIVEN.file}--sudo -- rm -rf {ON_TWO.root}" in stopped.error.hint) is delete
+
+
+def test_what_a_job_made_comes_from_the_nodes_that_answer_and_the_others_are_named(tmp_path: Path) -> None:
+    nodes = JobPlaces(places=(FIRST, OTHER), errors={}, given=GIVEN).add(ON_TWO.node_names, {})
+    fetched = fetch_job(Guests([lambda _work: ("job.log",)]), nodes, ON_TWO, tmp_path)  # type: ignore[arg-type]
+    assert (fetched.files, list(fetched.errors)) == ({"node-1": ("job.log",)}, ["node-2"])
+    assert fetched.error is not None
+    assert (fetched.error.code, fetched.error.status) == ("job.not-fetched", 5)
+    assert GIVEN.of_job in fetched.error.hint
+
+
+def test_where_nothing_can_be_fetched_it_is_said_why(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(GuestError) as lost:
+        fetch_job(Guests([lose]), JobPlaces(places=(FIRST,), errors={}), RECORD, tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError) as unwritable:
+        fetch_job(Guests(), JobPlaces(places=(FIRST,), errors={}), RECORD, tmp_path / "file")  # type: ignore[arg-type]
+    assert (lost.value.code, unwritable.value.code) == ("guest.connection-lost", "file.unwritable")
+
+
+def test_a_folder_that_nobody_may_write_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse_folder(**_how: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryDirectory", refuse_folder)
+    with pytest.raises(ConfigError) as unwritable:
+        fetch_job(Guests(), JobPlaces(places=(FIRST,), errors={}), RECORD, tmp_path)  # type: ignore[arg-type]
+    assert unwritable.value.code == "file.unwritable"
 
 
 def test_jobs_are_listed_where_a_node_cannot_be_found() -> None:

@@ -15,7 +15,7 @@ from tests.unit.bench.launch.test_pod_log import line
 from tests.unit.bench.launch.test_user_job import RECORD as JOB
 from tests.unit.kubernetes.export.exports import GPUS_ALONE
 from vsphere_ml.bench.model.user_job import FoundJob, JobState, encode_record
-from vsphere_ml.core.errors import BenchError
+from vsphere_ml.core.errors import BenchError, ConfigError
 from vsphere_ml.flows.jobs.follow import JobLog
 from vsphere_ml.flows.jobs.given import GivenOptions
 from vsphere_ml.flows.kubernetes.user_job import PodJobs
@@ -134,11 +134,13 @@ def test_of_a_job_that_is_gone_no_guest_is_named() -> None:
 
 def test_a_job_is_suspended_as_it_was_applied_and_its_pods_are_gone() -> None:
     api = SiteOfJob(mpi_job("Running"), (launcher("Running"),))
+    ended = SiteOfJob(mpi_job("Succeeded"), (launcher("Succeeded"),))
     stopped = jobs(api).stop(RECORD_OF_JOB)
     (applied,) = api.applied
     assert applied["spec"]["runPolicy"] == {"cleanPodPolicy": "Running", "suspend": True}
     assert "uid" not in applied["metadata"]
     assert (dict(stopped.ended), stopped.error) == ({"launcher-x": 1}, None)
+    assert (dict(jobs(ended).stop(RECORD_OF_JOB).ended), ended.applied) == ({}, [])
     assert jobs(api).stop(RECORD_OF_JOB, delete=True).deleted
     assert [each.kind for each in api.deleted] == ["MPIJob"]
 
@@ -157,9 +159,35 @@ def files(host: str, text: str) -> str:
 def test_what_ranks_made_comes_from_the_log(tmp_path: Path) -> None:
     log = "\n".join(("[0] one", files("worker-0", archive("work/model")), files("worker-1", archive("work/x")), ""))
     found = jobs(SiteOfJob(mpi_job("Succeeded"), (launcher("Succeeded"),), log)).fetch(RECORD_OF_JOB, tmp_path)
-    assert found == {"worker-0": ("job.log", "work/model"), "worker-1": ("work/x",)}
+    assert found.files == {"worker-0": ("job.log", "work/model"), "worker-1": ("work/x",)}
     assert (tmp_path / "worker-0" / "job.log").read_text() == "[0] one\n"
     assert (tmp_path / "worker-1" / "work" / "x").exists()
+
+
+def test_a_log_leads_to_no_file_elsewhere(tmp_path: Path) -> None:
+    elsewhere = line(kind="files", host=str(tmp_path / "elsewhere"), archive=archive("work/x"))
+    api = SiteOfJob(mpi_job("Succeeded"), (launcher("Succeeded"),), f"{elsewhere}\n")
+    assert jobs(api).fetch(RECORD_OF_JOB, tmp_path / "into").files == {"worker-0": ("job.log",)}
+    assert [each.name for each in tmp_path.iterdir()] == ["into"]
+
+
+def test_a_log_that_is_gone_replaces_no_earlier_one(tmp_path: Path) -> None:
+    (tmp_path / "worker-0").mkdir()
+    (tmp_path / "worker-0" / "job.log").write_text("of an earlier fetch")
+    with pytest.raises(BenchError) as raised:
+        jobs(SiteOfJob(mpi_job("Succeeded"))).fetch(RECORD_OF_JOB, tmp_path)
+    assert raised.value.code == "job.log-gone"
+    assert (tmp_path / "worker-0" / "job.log").read_text()
+
+
+def test_what_cannot_be_written_or_decoded_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    api = SiteOfJob(mpi_job("Succeeded"), (launcher("Succeeded"),), files("worker-1", "x") + "\n")
+    with pytest.raises(ConfigError) as unwritable:
+        jobs(api).fetch(RECORD_OF_JOB, tmp_path / "file")
+    with pytest.raises(BenchError) as bad:
+        jobs(api).fetch(RECORD_OF_JOB, tmp_path)
+    assert (unwritable.value.code, bad.value.code) == ("file.unwritable", "job.bad-archive")
 
 
 def test_what_a_log_does_not_keep_is_named(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.layout.text import line, lines, table
 from vsphere_ml.core.codec import Extended
-from vsphere_ml.core.order import count, utc_text
+from vsphere_ml.core.order import count, fold_names, utc_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.record import Proof
     from vsphere_ml.bench.model.user_job import FoundJob, JobRecord
     from vsphere_ml.cli.views.layout.envelope import ErrorFields
+    from vsphere_ml.core.errors import VsmlError
+    from vsphere_ml.flows.jobs.fetch import FetchedJob
     from vsphere_ml.flows.jobs.find import JobList
     from vsphere_ml.flows.jobs.follow import JobReport
     from vsphere_ml.flows.jobs.stop import StoppedJob
@@ -53,19 +55,21 @@ class JobListData(TypedDict):
 
 
 class StoppedJobData(TypedDict):
-    """How many processes of a job were ended on each node, and whether its files were deleted."""
+    """How many processes of a job were ended on each node, where some may go on, and whether its files were deleted."""
 
     run_id: str
     ended: Mapping[str, int]
     deleted: bool
+    not_stopped: dict[str, ErrorFields]
 
 
 class FetchedJobData(TypedDict):
-    """Which files of a job were copied from each node, and where to."""
+    """Which files of a job were copied from each node, and where to; the errors of nodes from which none came."""
 
     run_id: str
     into: Path
     files: Mapping[str, tuple[str, ...]]
+    unreachable: dict[str, ErrorFields]
 
 
 def describe_start(record: JobRecord, place: str = "") -> str:
@@ -119,10 +123,12 @@ def _proof(proof: Proof) -> Text:
 
 
 def describe_stop(job: StoppedJob) -> Text:
-    """Return how many processes ended where."""
+    """Return how many processes ended where, and where that could not be seen to."""
     what = "; its files are deleted" if job.deleted else ""
+    left = fold_names(name for name in job.errors if name in job.record.node_names)
+    unseen = f"; not seen to: {', '.join(left)}" if left else ""
     where = ", ".join(f"{name}: {number}" for name, number in job.ended.items())
-    return line((job.record.run_id, "bold"), f": processes ended: {where or 'none'}{what}")
+    return line((job.record.run_id, "bold"), f": processes ended: {where or 'none'}{unseen}{what}")
 
 
 def list_files(into: Path, files: Mapping[str, tuple[str, ...]]) -> Text:
@@ -144,8 +150,12 @@ def list_data(found: JobList) -> JobListData:
     return {
         "cluster": found.cluster,
         "jobs": [job_data(job) for job in found.jobs],
-        "unreachable": {name: as_data(error) for name, error in found.errors.items()},
+        "unreachable": _describe_errors(found.errors),
     }
+
+
+def _describe_errors(errors: Mapping[str, VsmlError]) -> dict[str, ErrorFields]:
+    return {name: as_data(error) for name, error in errors.items()}
 
 
 def report_data(report: JobReport) -> Extended[JobRecord, JobStateData]:
@@ -153,8 +163,10 @@ def report_data(report: JobReport) -> Extended[JobRecord, JobStateData]:
 
 
 def stop_data(job: StoppedJob) -> StoppedJobData:
-    return {"run_id": job.record.run_id, "ended": job.ended, "deleted": job.deleted}
+    not_stopped = _describe_errors(job.errors)
+    return {"run_id": job.record.run_id, "ended": job.ended, "deleted": job.deleted, "not_stopped": not_stopped}
 
 
-def fetch_data(record: JobRecord, into: Path, files: Mapping[str, tuple[str, ...]]) -> FetchedJobData:
-    return {"run_id": record.run_id, "into": into, "files": files}
+def fetch_data(job: FetchedJob, into: Path) -> FetchedJobData:
+    unreachable = _describe_errors(job.errors)
+    return {"run_id": job.record.run_id, "into": into, "files": job.files, "unreachable": unreachable}

@@ -14,7 +14,7 @@ from vsphere_ml.cli.views.jobs import job as view
 from vsphere_ml.cli.views.layout.error import text as describe_error
 from vsphere_ml.cli.views.layout.text import line
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.flows.jobs.find import JobList
+from vsphere_ml.flows.jobs.find import JobList, JobPlaces
 from vsphere_ml.flows.jobs.follow import JobReport
 from vsphere_ml.flows.jobs.given import GivenOptions
 from vsphere_ml.flows.jobs.stop import StoppedJob
@@ -66,9 +66,17 @@ def jobs() -> JobList:
 
 def some_off() -> VsmlError:
     errors = {name: GuestError(reason="it is off", code="guest.off", target=name) for name in RECORD.node_names[1:]}
-    error = JobList(cluster="train", jobs=(), errors=errors, given=GivenOptions(file="-f other.toml ")).error
-    assert error is not None
-    return error
+    return raised(JobList(cluster="train", jobs=(), errors=errors, given=GivenOptions(file="-f other.toml ")))
+
+
+def not_stopped() -> StoppedJob:
+    nodes = JobPlaces(places=(), errors={}, given=GivenOptions(file="-f other.toml ")).add(RECORD.node_names[1:], {})
+    return StoppedJob(record=RECORD, ended={"node-01": 3}, delete=True, errors=nodes.errors, given=nodes.given)
+
+
+def raised(seen: JobList | StoppedJob) -> VsmlError:
+    assert seen.error is not None
+    return seen.error
 
 
 SCREENS: dict[str, Callable[[], RenderableType]] = {
@@ -83,6 +91,9 @@ SCREENS: dict[str, Callable[[], RenderableType]] = {
     "job logs, interrupted": lambda: line(view.describe_running(RECORD, "-f other.toml ")),
     "job run": lambda: Group(
         line(view.describe_start(RECORD)), view.describe_report(JobReport(job=ENDED, proofs=PROOFS[:2]))
+    ),
+    "job stop, some not seen to": lambda: Group(
+        view.describe_stop(not_stopped()), describe_error(raised(not_stopped()))
     ),
     "job stop": lambda: view.describe_stop(
         StoppedJob(record=RECORD, ended=dict.fromkeys(RECORD.node_names, 3), delete=True, errors={})
