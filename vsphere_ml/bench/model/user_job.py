@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model.job import FOLDER, USER_MARK, Job, Runtime
+from vsphere_ml.bench.model.launcher_names import LauncherName
 from vsphere_ml.bench.model.record import Configuration, Workload
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.core import codec, json_text
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SCHEMA = "vsml.job/1"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,252}")
 ROOT = f"{FOLDER}/jobs"  # beside the benchmarks' runs, where training containers see it too
 RECORD, LOG, WORK = "job.json", "job.log", "work"  # in the job's folder
 
@@ -89,7 +92,23 @@ def _record(value: object) -> JobRecord:
     fields = dict(value) if isinstance(value, dict) else {}
     if (schema := fields.pop("schema", None)) != SCHEMA:
         raise ValueError(f"schema {schema!r}")
-    return codec.decode(JobRecord, fields)
+    record = codec.decode(JobRecord, fields)
+    _check(record)
+    return record
+
+
+def _check(record: JobRecord) -> None:
+    """Raise ValueError for what vsml never writes: a job's own program may change its record in a guest.
+
+    The name becomes part of commands that run as root, and nodes' names of files here.
+    """
+    for name in (record.run_id, *record.node_names):
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no name")
+    if not record.nodes or record.ranks_per_node < 1:
+        raise ValueError("there are no ranks")
+    LauncherName(record.launcher)
+    Transport(record.transport)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

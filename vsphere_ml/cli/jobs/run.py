@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import signal
 import socket
 import tempfile
@@ -174,6 +173,7 @@ def _pack(given: _JobOptions, scratch: Path) -> Path | None:
 
 def _request(spec: ClusterSpec, given: _JobOptions, words: list[str]) -> JobRequest:
     from vsphere_ml.cli.bench.launch_settings import launch_settings
+    from vsphere_ml.cli.wiring.journal import read_user
     from vsphere_ml.flows.jobs.start import JobRequest
 
     settings = launch_settings(spec, given.within, given.interface, 0.0)
@@ -187,5 +187,5 @@ def _request(spec: ClusterSpec, given: _JobOptions, words: list[str]) -> JobRequ
         interface=settings.interface,
         folder=given.folder.resolve().name if given.folder is not None else "",
         started=utc_text(datetime.now(UTC)),
-        by=f"{getpass.getuser()}@{socket.gethostname()}",
+        by=f"{read_user()}@{socket.gethostname()}",
     )

@@ -81,7 +81,7 @@ class Author:
 
     def fields(self) -> dict[str, object]:
         return {
-            "user": os.environ.get("SUDO_USER") or _user(),
+            "user": os.environ.get("SUDO_USER") or read_user(),
             "machine": socket.gethostname(),
             "pid": os.getpid(),
             "command": self.command,
@@ -90,7 +90,8 @@ class Author:
         }
 
 
-def _user() -> str:
+def read_user() -> str:
+    """Return the name of who runs this process, its number where it has none."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's user without an entry in passwd

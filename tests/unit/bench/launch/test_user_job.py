@@ -19,7 +19,7 @@ from vsphere_ml.bench.launch import user_job, work_folder
 from vsphere_ml.bench.launch.launchers import Launch
 from vsphere_ml.bench.launch.remote_job import find_stale_processes, stop_processes
 from vsphere_ml.bench.model.job import FOLDER, MARK, USER_MARK, Runtime
-from vsphere_ml.bench.model.user_job import FoundJob, JobRecord, JobSettings, JobState, build_job
+from vsphere_ml.bench.model.user_job import FoundJob, JobRecord, JobSettings, JobState, build_job, encode_record
 from vsphere_ml.core.errors import BenchError, ConfigError
 from vsphere_ml.core.model.guest import CommandAnswer
 
@@ -200,7 +200,19 @@ def test_a_folder_is_there_and_what_is_new_in_it_comes_back(shell: Any, tmp_path
     assert user_job.find_jobs(shell) == ()
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"schema": "vsml.job/1"}', '{"schema": "vsml.job/9"}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "[]", "{}", '{"schema": "vsml.job/1"}', '{"schema": "vsml.job/9"}'),
+        encode_record(replace(RECORD, run_id="x; touch /tmp/mine")),
+        encode_record(replace(RECORD, run_id="..")),
+        encode_record(replace(RECORD, nodes=())),
+        encode_record(replace(RECORD, nodes=(("../../mine", "10.0.0.1"),))),
+        encode_record(replace(RECORD, ranks_per_node=0)),
+        encode_record(replace(RECORD, transport="pigeon")),
+        encode_record(replace(RECORD, launcher="slurm")),
+    ],
+)
 def test_a_record_that_is_none_is_an_error(shell: Any, text: str) -> None:
     folder = shell.folder / "jobs" / "train-1"
     folder.mkdir(parents=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,16 +18,18 @@ from vsphere_ml.bench.model.job import RunIn
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.model.user_job import JobState
 from vsphere_ml.cli.bench.run_options import read_variables
-from vsphere_ml.cli.jobs import list_jobs, logs
+from vsphere_ml.cli.jobs import list_jobs, logs, run
 from vsphere_ml.cli.jobs.app import app
 from vsphere_ml.cli.jobs.options import OpenNodes, PlaceOptions, name_options
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
-from vsphere_ml.core.errors import GuestError
+from vsphere_ml.core.errors import GuestError, NotPossible
 from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.flows.jobs.find import JobList, JobPlaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from vsphere_ml.flows.jobs.start import JobRequest
 
 
 @pytest.mark.parametrize(
@@ -148,6 +152,21 @@ def test_nodes_that_cannot_be_asked_are_a_line_for_each_reason(
     listed = json.loads(vsml("job", "list", "-o", "json").out)
     assert [each["code"] for each in listed["errors"]] == ["job.not-listed"]
     assert listed["data"]["unreachable"]["node-9"]["code"] == "guest.unreachable"
+
+
+def test_a_user_without_a_name_starts_jobs(vsml: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_no_name() -> str:
+        raise KeyError("uid not found")
+
+    def start(_spec: object, _guests: object, _nodes: object, asked: JobRequest) -> None:
+        raise NotPossible(asked.by, code="job.started")
+
+    nodes = SimpleNamespace(spec=cluster(1), guests=None, places=None)
+    monkeypatch.setattr("getpass.getuser", find_no_name)
+    monkeypatch.setattr(run, "open_nodes", lambda *_given, **_more: nodes)
+    monkeypatch.setattr("vsphere_ml.flows.jobs.start.start_job", start)
+    (error,) = json.loads(vsml("job", "run", "-o", "json", "--", "true").out)["errors"]
+    assert (error["code"], error["message"].partition("@")[0]) == ("job.started", str(os.getuid()))
 
 
 class Recalling:
