@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import zlib
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import BenchError, ConfigError
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LEFT_OUT = frozenset({".git", "__pycache__"})
+# What tarfile lets through of a damaged archive: a link to nothing is a KeyError, a name with a NUL a ValueError.
+_UNREADABLE = (tarfile.TarError, OSError, EOFError, zlib.error, KeyError, ValueError)
 
 
 def pack(folder: Path, to: Path, name: str = ".") -> None:
@@ -50,7 +53,7 @@ def unpack(archive: Path, to: Path) -> tuple[str, ...]:
     try:
         with tarfile.open(archive) as opened:
             opened.extractall(to, filter=choose)  # noqa: S202 - `choose` leaves out what leads elsewhere
-    except (tarfile.TarError, OSError, EOFError) as error:
+    except _UNREADABLE as error:
         raise BenchError(
             f"what came from {to.name} cannot be put into {to}: {error}", code="job.bad-archive", target=to.name
         ) from error

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import getpass
+import io
 import os
 import shutil
 import signal
 import subprocess
+import tarfile
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -228,8 +230,27 @@ def test_what_is_no_folder_cannot_be_copied(tmp_path: Path) -> None:
     assert raised.value.code == "job.folder"
 
 
-def test_what_is_no_archive_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "archive").write_text("no archive")
+def link_to_nothing() -> bytes:
+    made = io.BytesIO()
+    link = tarfile.TarInfo("link")
+    link.type, link.linkname = tarfile.LNKTYPE, "absent"
+    with tarfile.open(fileobj=made, mode="w:gz") as opened:
+        opened.addfile(link)
+    return made.getvalue()
+
+
+def damaged() -> bytes:
+    made, packer = io.BytesIO(), zlib.compressobj(wbits=31)
+    entry = tarfile.TarInfo("zeros")
+    entry.size = 900_000
+    with tarfile.open(fileobj=made, mode="w") as opened:
+        opened.addfile(entry, io.BytesIO(bytes(entry.size)))
+    return packer.compress(made.getvalue()[:500_000]) + packer.flush(zlib.Z_FULL_FLUSH) + b"\xff" * 64
+
+
+@pytest.mark.parametrize("archive", [b"no archive", damaged(), link_to_nothing()])
+def test_what_is_no_archive_is_an_error(tmp_path: Path, archive: bytes) -> None:
+    (tmp_path / "archive").write_bytes(archive)
     with pytest.raises(BenchError) as raised:
         work_folder.unpack(tmp_path / "archive", tmp_path / "node-1")
     assert (raised.value.code, raised.value.target) == ("job.bad-archive", "node-1")
