@@ -154,6 +154,16 @@ def test_one_of_two_jobs_is_stopped_and_a_benchmark_leaves_the_other_alone(clust
     assert second not in offered_at_tab(cluster)
 
 
+def test_a_job_is_stopped_on_a_node_that_left_the_file(cluster: Cluster) -> None:
+    run_id = data(job(cluster, "run", "--detach", "-o", "json", "--", "sleep 900"))["run_id"]
+    written = (cluster.shell.folder / "cluster.toml").read_text()
+    (cluster.shell.folder / "smaller.toml").write_text(written.replace("node-[1-2]", "node-1"))
+    stopped = data(job(cluster, "stop", "-f", "smaller.toml", run_id, "-o", "json"))
+    assert (stopped["ended"].keys(), stopped["not_stopped"]) == (set(NODES), {})
+    assert stopped["ended"]["node-2"]
+    assert marked(cluster, run_id) == []
+
+
 def test_a_job_goes_on_without_its_terminal_and_says_what_became_of_it(cluster: Cluster) -> None:
     process = cluster.shell.start("job", "run", "--", LASTS)
     until(lambda: "running" in states(cluster).values(), "no job runs")
