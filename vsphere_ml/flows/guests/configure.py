@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.model.guest import GuestFacts, Playbook, Shell
     from vsphere_ml.core.model.spec import ClusterSpec
-    from vsphere_ml.core.ports.vcenter import GuestPlace, Guests
+    from vsphere_ml.core.ports.vcenter import Guests
     from vsphere_ml.flows.guests.guests import GuestPhase, GuestTargets
     from vsphere_ml.flows.run_context import RunContext
     from vsphere_ml.guest.events import GuestListener
@@ -71,6 +71,16 @@ class GuestPlan:
         """Return the nodes with something missing in their guests, or perhaps."""
         return (*self.after_boot, *(guest.node for guest in self.guests if guest.is_pending or guest.error is not None))
 
+    def can_begin(self, rolling: int) -> tuple[str, ...]:
+        """Return the nodes whose guests are worked on, so many at a time: none after one that could not be asked."""
+        unreachable = {guest.node for guest in self.unreachable}
+        chosen: list[str] = []
+        for batch in _batches(self.concerned, rolling, self.after_boot):
+            chosen += [name for name in batch if name not in unreachable]
+            if rolling and not unreachable.isdisjoint(batch):
+                break
+        return tuple(chosen)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigureResult:
@@ -81,14 +91,20 @@ class ConfigureResult:
     guests: tuple[GuestResult, ...]
 
     @property
+    def not_begun(self) -> tuple[str, ...]:
+        """Return the nodes whose guests were not begun, since one before them does not match its playbooks."""
+        return tuple(guest.node for guest in self.guests if guest.error is not None and guest.error.code == LEFT_OUT)
+
+    @property
     def error(self) -> GuestError | None:
         """Return what makes this run a failure; None when every guest that was asked for is as it should be."""
         failed = [guest for guest in self.guests if guest.error is not None]
         if not failed:
             return None
         verb = "does not match its" if len(failed) == 1 else "do not match their"
+        rest = f"; not begun: {', '.join(self.not_begun)}" if self.not_begun else ""
         return GuestError(
-            f"{len(failed)} of {count(len(self.guests), 'guest')} of {self.plan.cluster} {verb} playbooks",
+            f"{len(failed)} of {count(len(self.guests), 'guest')} of {self.plan.cluster} {verb} playbooks{rest}",
             code="guest.incomplete",
             target=self.plan.cluster,
             hint=_what_next([guest.error for guest in failed]),
@@ -98,12 +114,13 @@ class ConfigureResult:
 
 def _what_next(errors: Sequence[VsmlError | None]) -> str:
     """Return what to type: what every error asks for when they agree, or else to go on."""
-    codes = {error.code for error in errors if error is not None}
+    codes = {error.code for error in errors if error is not None} - {LEFT_OUT}
     if codes <= {"guest.no-vm", "guest.off"}:
         return "`vsml provision` makes VMs and powers them on"
     return "the same command again goes on from here"
 
 
+LEFT_OUT = "guest.left-out"
 Approve: TypeAlias = "Callable[[GuestPlan], bool]"
 Reached: TypeAlias = "tuple[tuple[Convergence, ...], VsmlError | None]"
 
@@ -129,15 +146,30 @@ def configure(
     facts = of_guests.facts(spec, found, phase.guests, phase.given)
     fetch.refuse_missing_files(playbooks, vcenter)
     plan = plan_guests(spec, phase, found, facts, deadline.left_s)
-    if dry_run or not plan or not approve(plan):
+    if dry_run or not plan:
         return ConfigureResult(plan=plan, applied=False, guests=plan.guests)
-    missing = {guest.node for guest in plan.guests if guest.is_pending}
-    places = [place for place in found.places if place.name in missing]
+    targets = _pending_targets(plan, found)
+    if not plan.can_begin(phase.rolling):
+        return _result(plan, apply_to_guests(phase, targets, facts, 0.0), applied=False)
+    if not approve(plan):
+        return ConfigureResult(plan=plan, applied=False, guests=plan.guests)
     with vcenter.hold(spec.name):
         given = phase.given.but(fetch.fetch_files(playbooks, vcenter, run.notify, plan.steps))
         facts = of_guests.facts(spec, found, phase.guests, given)
-        done = apply_to_guests(phase, places, facts, 0.0)
-    return ConfigureResult(plan=plan, applied=True, guests=tuple(with_result(guest, done) for guest in plan.guests))
+        done = apply_to_guests(phase, targets, facts, 0.0)
+    return _result(plan, done, applied=True)
+
+
+def _pending_targets(plan: GuestPlan, found: GuestTargets) -> GuestTargets:
+    """Return the guests with something missing, and why others could not be asked."""
+    missing = {guest.node for guest in plan.guests if guest.is_pending}
+    places = tuple(place for place in found.places if place.name in missing)
+    errors = {guest.node: guest.error for guest in plan.guests if guest.error is not None}
+    return replace(found, places=places, errors=errors)
+
+
+def _result(plan: GuestPlan, done: Mapping[str, Reached | VsmlError], *, applied: bool) -> ConfigureResult:
+    return ConfigureResult(plan=plan, applied=applied, guests=tuple(with_result(guest, done) for guest in plan.guests))
 
 
 def plan_guests(
@@ -223,24 +255,28 @@ def _merge_guests(
 
 def apply_to_guests(
     phase: GuestPhase,
-    places: Sequence[GuestPlace],
+    targets: GuestTargets,
     facts: Mapping[str, GuestFacts],
     deadline_s: float,
     new: Collection[str] = (),
 ) -> dict[str, Reached | VsmlError]:
     """Bring guests to the playbooks, all at once or a few at a time; return what became of each.
 
-    A guest that does not come to what they say leaves the next ones as they are. New guests, by their nodes, are the
-    first, all at once: nobody uses them yet.
+    A few at a time, they come in the order of the facts, and a guest that cannot be reached, or does not come to what
+    the playbooks say, keeps the next ones from being begun. New guests, by their nodes, are the first, all at once:
+    nobody uses them yet.
     """
     done: dict[str, Reached | VsmlError] = {}
-    for batch in _batches(places, phase.rolling, new):
-        if failed := [name for name, each in done.items() if _is_failure(each)]:
-            done |= {place.name: _leave_out(place.name, failed, phase.notify) for place in batch}
+    places = {place.name: place for place in targets.places}
+    for batch in _batches([name for name in facts if name in places or name in targets.errors], phase.rolling, new):
+        done |= {name: targets.errors[name] for name in batch if name in targets.errors}
+        here = [places[name] for name in batch if name in places]
+        if failed := [name for name, each in done.items() if name not in batch and _is_failure(each)]:
+            done |= {place.name: _leave_out(place.name, failed, phase.notify) for place in here}
             continue
         reached = run_with_retry(
             phase.guests,
-            batch,
+            here,
             lambda shell: apply_playbooks(shell, phase.playbooks, facts[shell.name], phase.notify),
             deadline_s,
             notify=phase.notify,
@@ -250,24 +286,26 @@ def apply_to_guests(
     return done
 
 
-def _batches(places: Sequence[GuestPlace], size: int, new: Collection[str]) -> Iterator[Sequence[GuestPlace]]:
+def _batches(names: Sequence[str], size: int, new: Collection[str]) -> Iterator[Sequence[str]]:
     if not size:
-        yield places
+        yield names
         return
-    if first := [place for place in places if place.name in new]:
+    if first := [name for name in names if name in new]:
         yield first
-    others = [place for place in places if place.name not in new]
+    others = [name for name in names if name not in new]
     yield from (others[at : at + size] for at in range(0, len(others), size))
 
 
 def _is_failure(reached: Reached | VsmlError) -> bool:
-    return isinstance(reached, VsmlError) or reached[1] is not None
+    """Return whether a guest that was begun, or could not be, does not match its playbooks."""
+    error = reached if isinstance(reached, VsmlError) else reached[1]
+    return error is not None and error.code != LEFT_OUT
 
 
 def _leave_out(node: str, failed: Sequence[str], notify: GuestListener) -> GuestError:
-    """Return why a guest is left as it is, once that was told."""
-    reason = f"left as it is: configuring {', '.join(failed)} failed"
-    error = GuestError(reason=reason, code="guest.left-out", target=node)
+    """Return why a guest was not begun, once that was told."""
+    reason = f"not begun: {', '.join(failed)} could not be configured"
+    error = GuestError(reason=reason, code=LEFT_OUT, target=node)
     notify(GuestEnded(node=node, error=error))
     return error
 

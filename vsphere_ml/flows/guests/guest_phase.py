@@ -109,7 +109,7 @@ def _configure(
     found = with_topologies(run.spec, found, run.vcenter, phase.playbooks)
     given = phase.given.but(fetch.fetch_files(phase.playbooks, run.vcenter, run.notify, plan.steps))
     facts = of_guests.facts(run.spec, found, phase.guests, given)
-    done = apply_to_guests(phase, found.places, facts, deadline.left_s, plan.after_boot)
+    done = apply_to_guests(phase, found, facts, deadline.left_s, plan.after_boot)
     return {name: _guest(name, found, done, phase.guests) for name in wanted}
 
 

@@ -215,6 +215,39 @@ def test_a_guest_that_fails_leaves_the_next_ones_as_they_are(site: Site, golden:
     assert site.configure(rolling=1).error is None
 
 
+@pytest.mark.parametrize(
+    ("unreachable", "rolling", "begun"),
+    [
+        ("node-2", 0, {"node-1", "node-3"}),
+        ("node-2", 1, {"node-1"}),
+        ("node-2", 2, {"node-1"}),
+        ("node-1", 2, {"node-2"}),
+        ("node-3", 1, {"node-1", "node-2"}),
+    ],
+)
+def test_a_guest_that_was_never_reached_keeps_the_next_ones_from_being_begun(
+    site: Site, unreachable: str, rolling: int, begun: set[str]
+) -> None:
+    site.guests.there[unreachable].unreachable = True
+    report = site.configure(rolling=rolling)
+    assert {name for name, each in site.guests.there.items() if each.history} == begun
+    assert site.asked[0].can_begin(rolling) == tuple(sorted(begun)), "what is asked for is what is done"
+    assert {*report.not_begun} == {*NAMES} - begun - {unreachable}
+    assert errors(report)[unreachable] == "guest.unreachable"
+
+
+@pytest.mark.parametrize("knobs", [{"powered_on": False}, {"guest_ip": None}, {"cluster_mark": "other"}])
+def test_nobody_is_asked_where_the_first_guest_cannot_be_entered(
+    site: Site, knobs: dict[str, object], golden: Golden
+) -> None:
+    site.set("node-1", **knobs)
+    report = site.configure(rolling=1)
+    assert (report.applied, site.asked, report.not_begun) == (False, [], ("node-2", "node-3"))
+    assert not any(guest.history for guest in site.guests.there.values())
+    assert site.vcenter.holds == 1, "provision's"
+    golden(report.error)
+
+
 def test_a_guest_that_still_boots_is_waited_for_and_the_others_are_not(site: Site) -> None:
     site.guests.booting = {"node-3"}
     assert site.configure().error is None

@@ -168,6 +168,20 @@ def test_one_guests_failure_never_hides_the_others_and_ends_with_the_guests_stat
     assert any("log: /logs/node-2.log" in line for line in report.error.details)
 
 
+def test_a_few_at_a_time_a_guest_that_is_not_reached_keeps_the_next_ones_from_being_begun(rig: Rig) -> None:
+    rig.run()
+    rig.text = FILE.format("hello again")
+    vms = (replace(vm, guest_ip=None) if vm.name == "node-2" else vm for vm in rig.vcenter.inventory.vms)
+    rig.vcenter.inventory = replace(rig.vcenter.inventory, vms=tuple(vms))
+    before = {name: len(guest.history) for name, guest in rig.guests.there.items()}
+    assert rig.given.phase is not None
+    report = rig.run(given=replace(rig.given, phase=replace(rig.given.phase, rolling=1)))
+    assert report.guests is not None
+    assert report.guests.not_begun == ("node-3",)
+    assert len(rig.guests.there["node-1"].history) > before["node-1"]
+    assert len(rig.guests.there["node-3"].history) == before["node-3"]
+
+
 def test_a_vm_that_failed_is_no_guest_and_both_halves_are_told(rig: Rig) -> None:
     def fails(change: object) -> VSphereError | None:
         hit = isinstance(change, CloneVm) and change.vm == "node-1"

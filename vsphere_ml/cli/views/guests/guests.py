@@ -82,10 +82,15 @@ def plan(guest_plan: GuestPlan) -> Group:
 
 
 def impact(guest_plan: GuestPlan, rolling: int) -> str:
-    """Return how a plan is carried out a few guests at a time; nothing where it is at once."""
-    names = (*guest_plan.after_boot, *(guest.node for guest in guest_plan.guests if guest.is_pending))
+    """Return how a plan is carried out a few guests at a time, and who is not begun; nothing where it is at once."""
+    names = guest_plan.can_begin(rolling)
+    if not rolling or not names:
+        return ""
     guests = f"{count(len(names), 'guest')}, {rolling} at a time, each verified before the next: {list_names(names)}"
-    return f"this works on {guests}" if rolling and names else ""
+    unreachable = [guest.node for guest in guest_plan.unreachable]
+    rest = [name for name in guest_plan.concerned if name not in (*names, *unreachable)]
+    why = f"; not begun, since {list_names(unreachable)} could not be asked: {list_names(rest)}" if rest else ""
+    return f"this works on {guests}{why}"
 
 
 def text(report: ConfigureResult) -> Text:
