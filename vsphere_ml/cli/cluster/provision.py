@@ -78,10 +78,11 @@ class _ProvisionOptions:
         )
 
     def impact(self, found: Proposal) -> str:
-        """Return what the changes stop, reboot and delete, and how long about."""
+        """Return what the changes stop, reboot and delete, and for how long at most."""
         from vsphere_ml.cli.views.cluster.impact import impact_of_plan
+        from vsphere_ml.flows.cluster.executor import ApplyLimits
 
-        return impact_of_plan(found.plan, self.rolling or 0)
+        return impact_of_plan(found.plan, self.rolling or 0, ApplyLimits(parallel=self.parallel))
 
 
 @command

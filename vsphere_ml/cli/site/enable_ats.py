@@ -150,6 +150,7 @@ def enable_ats(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: _
         check=given.check,
         lab=spec.vcenter.lab is not None,
         every_step=terminal.settings.verbose,
+        timeouts=session.timeouts,
     )
 
 
@@ -162,4 +163,4 @@ def _plan_text(terminal: Terminal, plan: AtsPlan) -> RenderableType:
 def _impact(plan: AtsPlan, session: HostSession) -> str:
     from vsphere_ml.cli.views.cluster.impact import impact_on_hosts
 
-    return impact_on_hosts(plan.hosts, session.parallel, session.timeouts.reboot_s)
+    return impact_on_hosts(plan.hosts, session.parallel, session.timeouts)

@@ -5,6 +5,7 @@ Knows which change waits for which and what a failure takes with it; how a chang
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import field, replace
 from itertools import groupby
@@ -54,6 +55,35 @@ class ApplyLimits:
         if isinstance(change, DeployTemplate):  # by the link from here, or as long as a library's files take
             return self.queue_s
         return self.clone_s if isinstance(change, CloneVm) else self.change_s
+
+    def seconds_off(self, changes: Iterable[Change]) -> dict[str, float]:
+        """Return for how many seconds at most each VM is off that these changes stop and start again.
+
+        That is the sum of the limits of what is done from its stop until it runs. The guest's shutdown is part of the
+        stop, and that ESXi locks all of a large reserved memory is part of the start. Before a change to the site the
+        other VMs are waited for. On top comes what has no limit or is not foreseen: vCenter's queue, VMs of its host
+        that are started before it, settings that have to be set again, and the boot of the guest.
+        """
+        off: dict[str, float] = {}
+        stopped: dict[str, float] = {}
+        begun = 0.0
+        for part in _parts(changes):
+            chains = _chains(part)
+            for chain in chains:
+                self._follow(chain, begun, stopped, off)
+            stopped = {vm: min(at, begun) for vm, at in stopped.items()}  # what came before its stop may take no time
+            longest = max(sum(map(self.limit, chain)) for chain in chains)
+            begun += math.ceil(len(chains) / self.parallel) * longest
+        return off
+
+    def _follow(self, chain: Iterable[Change], at: float, stopped: dict[str, float], off: dict[str, float]) -> None:
+        """Note when a VM is stopped and how long it is off, where each change takes as long as it may."""
+        for change in chain:
+            if isinstance(change, PowerOff):
+                stopped[change.vm] = at
+            at += self.limit(change)
+            if isinstance(change, PowerOn) and change.vm in stopped:
+                off[change.vm] = at - stopped.pop(change.vm)
 
 
 def apply(

@@ -71,6 +71,17 @@ class StepTimeouts:
             case _:
                 return self.change_s
 
+    def seconds_off(self, plan: HostPlan) -> float:
+        """Return for how many seconds at most the VMs are off that are stopped for a host; 0 where none is.
+
+        That is the sum of the limits of all steps from the first shutdown to the last start, one after another. The
+        boot of the guests comes on top.
+        """
+        if not (plan.stopped or plan.foreign):
+            return 0.0
+        power = [at for at, step in enumerate(plan.steps) if isinstance(step, ShutDown | PowerOnAgain)]
+        return sum(map(self.limit, plan.steps[power[0] : power[-1] + 1])) if power else 0.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostOutcome:

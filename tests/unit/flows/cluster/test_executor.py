@@ -135,6 +135,15 @@ def walk(changes: Sequence[Change], works: Clockwork, event: Told | None = None,
     return apply(changes, works, notify=notify, clock=works.clock, rate=ApplyLimits(**rate))  # type: ignore[arg-type]
 
 
+def seconds_off(works: Clockwork, outcomes: Sequence[object]) -> dict[str, float]:
+    """Return how long each VM was off that was stopped and started again."""
+    stops = {change.vm: at for at, change in works.begun if isinstance(change, PowerOff)}
+    starts = {change.vm: at for at, change in works.begun if isinstance(change, PowerOn)}
+    done = (each for each in outcomes if isinstance(each, Done))
+    took = {each.change.vm: each.seconds for each in done if isinstance(each.change, PowerOn)}
+    return {vm: starts[vm] + took[vm] - at for vm, at in stops.items() if vm in took}
+
+
 FOLDER = CreateFolder(path="train/night", marks=Marks(cluster="train"))
 RULE = MakeRule(cluster=CLUSTER, name="vsml-train", vms=("a", "b", "c"))
 
@@ -315,6 +324,38 @@ def test_what_hangs_after_its_time_in_the_queue_is_given_up() -> None:
     (late,) = walk([PowerOn(vm="a")], works, change_s=60.0)
     assert isinstance(late, Failed)
     assert works.clock.now() == 5060.0
+
+
+OFF: list[Change] = [PowerOff(vm="a"), PowerOff(vm="b")]
+ON: list[Change] = [PowerOn(vm="a"), PowerOn(vm="b")]
+RESTARTS: dict[str, tuple[list[Change], dict[str, float]]] = {
+    "alone": ([*OFF, *ON], {"a": 1200, "b": 1200}),
+    "with more to do to one": ([mac("a"), *OFF, upgrade("a"), mac("a"), *ON], {"a": 2400, "b": 1200}),
+    "with a clone that the rule waits for": ([clone("c"), *OFF, RULE, *ON], {"a": 4800, "b": 4800}),
+    "where one is deleted": ([*OFF, DeleteVm(vm="b"), PowerOn(vm="a")], {"a": 1200}),
+    "where one was off": ([OFF[0], upgrade("b"), *ON], {"a": 1200}),
+}
+
+
+@pytest.mark.parametrize("name", RESTARTS)
+@pytest.mark.parametrize("share", [1.0, 0.7, 0.3, 0.0])
+@pytest.mark.parametrize("slow", ["a", "b", "c", None])
+def test_no_vm_is_off_for_longer_than_is_said_before(name: str, share: float, slow: str | None) -> None:
+    changes, most = RESTARTS[name]
+    limits = ApplyLimits()
+    assert limits.seconds_off(changes) == most
+    works = Clockwork(takes=lambda each: (limits.limit(each) - 1) * (1.0 if subject(each) == slow else share) + 0.001)
+    off = seconds_off(works, walk(changes, works))
+    assert off.keys() == most.keys()
+    assert all(off[vm] <= most[vm] for vm in most)
+    assert share < 1 or all(off[vm] > most[vm] - 10 for vm in most), "and the limits alone would allow it"
+
+
+def test_more_vms_than_are_changed_at_once_wait_for_each_other_before_a_rule() -> None:
+    stopped = [PowerOff(vm=f"{number}") for number in range(5)]
+    started = [PowerOn(vm=each.vm) for each in stopped]
+    off = ApplyLimits(parallel=2).seconds_off([*stopped, RULE, *started])
+    assert set(off.values()) == {3 * 600 + 600 + 600}
 
 
 def test_a_clones_time_counts_from_the_end_of_the_clone_before_it() -> None:

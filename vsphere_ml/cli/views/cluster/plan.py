@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 from rich.console import Group
 
 from vsphere_ml.cli.views.cluster import changes, hardware
+from vsphere_ml.cli.views.cluster.impact import downtime
 from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.cli.views.site import ready
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from vsphere_ml.cli.views.cluster.hardware import HardwareData
+    from vsphere_ml.cli.views.cluster.impact import DowntimeData
     from vsphere_ml.cli.views.site.ready import ConfiguredHostData
     from vsphere_ml.core.model.inventory import PciAddress
     from vsphere_ml.core.model.placement import NodePlacement, Pairing
@@ -59,6 +61,7 @@ class PlanData(TypedDict):
     stages: list[SavedStage]
     hosts: list[ConfiguredHostData]
     interrupting: list[SavedChange]
+    downtime: list[DowntimeData]
     targets: list[HardwareData]
     placements: list[PlacementData]
     notes: tuple[str, ...]
@@ -80,6 +83,7 @@ def data(plan: Plan) -> PlanData:
         "stages": stages_of(plan),
         "hosts": ready.data(plan.hosts),
         "interrupting": [change(each) for each in plan.interrupting],
+        "downtime": downtime(plan),
         "targets": hardware.data(plan),
         "placements": [placement_fields(each) for each in plan.placements],
         "notes": plan.notes,

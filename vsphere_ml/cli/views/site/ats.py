@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from vsphere_ml.cli import exits
 from vsphere_ml.cli.terminal import Answer
+from vsphere_ml.cli.views.cluster.impact import TIMEOUTS
 from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.site import ats_text
 from vsphere_ml.core.codec import Extended
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.hosts.host_plan import HostPlan
     from vsphere_ml.core.model.host_settings import HostSetting, SettingState, VmFact
     from vsphere_ml.flows.hosts.enable_ats import AtsReport
-    from vsphere_ml.flows.hosts.host_apply import HostOutcome
+    from vsphere_ml.flows.hosts.host_apply import HostOutcome, StepTimeouts
 
 
 class _JudgedSetting(TypedDict):
@@ -49,7 +50,10 @@ class _HostEnd(TypedDict):
 
 
 class _HostData(TypedDict):
-    """A host's settings and VMs as they were seen, and what is done about them; `former` are the recorded values."""
+    """A host's settings and VMs as they were seen, and what is done about them; `former` are the recorded values.
+
+    Stopped VMs, `foreign` ones of others, are off for at most `off_seconds`.
+    """
 
     host: str
     enabled: bool
@@ -59,6 +63,7 @@ class _HostData(TypedDict):
     reboots: bool
     stopped: tuple[str, ...]
     foreign: tuple[str, ...]
+    off_seconds: float
     migrated: tuple[str, ...]
     warnings: tuple[str, ...]
     diagnostics: tuple[Diagnostic, ...]
@@ -78,18 +83,26 @@ class AtsData(TypedDict):
     hosts: list[_HostData]
 
 
-def answer(report: AtsReport, *, read_only: bool, check: bool, lab: bool, every_step: bool = False) -> Answer[AtsData]:
+def answer(
+    report: AtsReport,
+    *,
+    read_only: bool,
+    check: bool,
+    lab: bool,
+    every_step: bool = False,
+    timeouts: StepTimeouts = TIMEOUTS,
+) -> Answer[AtsData]:
     """Return a run's answer; `check` makes a host that is not enabled an exit status of its own."""
     differs = bool(report.plan.hosts) if report.plan.revert else not report.plan.enabled
     text = ats_text.report(report, read_only=read_only, lab=lab, every_step=every_step)
-    shown = data(report, lab=lab)
+    shown = data(report, lab=lab, timeouts=timeouts)
     if read_only:
         return Answer(text=text, data=shown, status=exits.DIFFERENCES if check and differs else 0)
     error = report.error
     return Answer(text=text, data=shown, status=error.status if error else 0, errors=(error,) if error else ())
 
 
-def data(report: AtsReport, *, lab: bool) -> AtsData:
+def data(report: AtsReport, *, lab: bool, timeouts: StepTimeouts = TIMEOUTS) -> AtsData:
     """Return the report's fields."""
     outcomes = {each.plan.name: each for each in report.outcomes}
     return {
@@ -98,11 +111,11 @@ def data(report: AtsReport, *, lab: bool) -> AtsData:
         "applied": report.applied,
         "revert": report.plan.revert,
         "enabled": all(each.enabled for each in report.facts),
-        "hosts": [_host(each, outcomes.get(each.name), report) for each in report.plan.hosts],
+        "hosts": [_host(each, outcomes.get(each.name), report, timeouts) for each in report.plan.hosts],
     }
 
 
-def _host(each: HostPlan, outcome: HostOutcome | None, report: AtsReport) -> _HostData:
+def _host(each: HostPlan, outcome: HostOutcome | None, report: AtsReport, timeouts: StepTimeouts) -> _HostData:
     last = next((found for found in report.hosts if found.facts.host == each.facts.host), each)
     facts = last.facts
     return {
@@ -114,6 +127,7 @@ def _host(each: HostPlan, outcome: HostOutcome | None, report: AtsReport) -> _Ho
         "reboots": each.reboots,
         "stopped": each.stopped,
         "foreign": each.foreign,
+        "off_seconds": timeouts.seconds_off(each),
         "migrated": each.migrated,
         "warnings": each.warnings,
         "diagnostics": each.diagnostics,
