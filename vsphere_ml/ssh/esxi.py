@@ -10,6 +10,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VSphereError
+from vsphere_ml.core.hints import CommandLine, Hint
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.model.spec import HostKeys, HostService
 from vsphere_ml.lazy_dataclass import dataclass
@@ -37,9 +38,12 @@ _CODES = {
 }
 _HINTS = {
     # ESXi makes an RSA and an ECDSA key, and has ssh-keygen beside its PATH (vSphere Security, ESXi keys; KB 313767).
-    "host.key-unknown": "on the host's console: /usr/lib/vmware/openssh/bin/ssh-keygen -lf "
-    "/etc/ssh/ssh_host_rsa_key.pub (or ssh_host_ecdsa_key.pub, whichever SSH shows); compare, then give it in the "
-    "cluster file: [hosts] host_keys",
+    "host.key-unknown": Hint(
+        "on the host's console: ",
+        CommandLine("/usr/lib/vmware/openssh/bin/ssh-keygen -lf /etc/ssh/ssh_host_rsa_key.pub"),
+        " (or ssh_host_ecdsa_key.pub, whichever SSH shows); compare, then give it in the cluster file: "
+        "[hosts] host_keys",
+    ),
 }
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.errors import ConfigError, GuestError, VsmlError
+from vsphere_ml.core.hints import Hint, hint_parts
 from vsphere_ml.core.order import count
 from vsphere_ml.flows.guests import boot, fetch
 from vsphere_ml.flows.guests import guests as of_guests
@@ -343,6 +344,6 @@ def _describe_guest(guest: GuestResult) -> Iterator[str]:
     yield f"{guest.node}: {guest.error.reason}"
     yield from (f"    {line}" for line in guest.error.details)
     if guest.error.hint:
-        yield f"    hint: {guest.error.hint}"
+        yield Hint("    hint: ", *hint_parts(guest.error.hint))
     if guest.log:
         yield f"    log: {guest.log}"

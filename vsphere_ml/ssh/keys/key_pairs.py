@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from vsphere_ml.core.errors import GuestError
+from vsphere_ml.core.hints import CommandLine, Hint, command_line
 from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -44,23 +45,24 @@ def key_pair(folder: Path, cluster: str) -> _KeyPair:
                 _make(private)
             return read_key_pair(private, comment=f"vsml {cluster}")
     except OSError as error:
-        raise _unusable_key(private, error.strerror or str(error), f"ls -ld {folder}") from error
+        raise _unusable_key(private, error.strerror or str(error), command_line("ls", "-ld", folder)) from error
 
 
 def read_key_pair(private: Path, *, comment: str = "vsml") -> _KeyPair:
     """Return the pair of a private key that is there. GuestError `guest.key-unusable`, also when others may read it."""
     try:
         if private.stat().st_mode & FOR_OTHERS:
-            raise _unusable_key(private, "others than its owner may read it", f"chmod 600 {private}")
+            raise _unusable_key(private, "others than its owner may read it", command_line("chmod", "600", private))
         data = private.read_bytes()
     except OSError as error:
-        raise _unusable_key(private, error.strerror or str(error), f"ls -l {private}") from error
+        raise _unusable_key(private, error.strerror or str(error), command_line("ls", "-l", private)) from error
     try:
         public = load_ssh_private_key(data, password=None).public_key()
     except (ValueError, TypeError) as error:  # TypeError: it has a passphrase
         encrypted = isinstance(error, TypeError)
         why = "it has a passphrase" if encrypted else "it is no private key in OpenSSH's format"
-        hint = f"ssh-add {private}, and use the agent" if encrypted else f"ssh-keygen -y -f {private}"
+        add, show = command_line("ssh-add", private), command_line("ssh-keygen", "-y", "-f", private)
+        hint = Hint(add, ", and use the agent") if encrypted else show
         raise _unusable_key(private, why, hint) from error
     line = public.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
     return _KeyPair(private, f"{line} {comment}")
@@ -93,7 +95,7 @@ def _no_agent(why: str) -> GuestError:
         f"the SSH agent gives no key for the new guests: {why}",
         code="guest.key-unusable",
         target="SSH_AUTH_SOCK",
-        hint='ssh-add ~/.ssh/id_ed25519, or leave out `guest.key`: "cluster" needs no agent',
+        hint=Hint(CommandLine("ssh-add ~/.ssh/id_ed25519"), ', or leave out `guest.key`: "cluster" needs no agent'),
     )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError
+from vsphere_ml.core.hints import command_line
 from vsphere_ml.lazy_dataclass import dataclass
 from vsphere_ml.ssh.keys.host_keys import Entry, HostKey, place_of, read_entry
 
@@ -97,5 +98,5 @@ def _unusable_file(path: Path, verb: str, error: OSError) -> GuestError:
         f"cannot {verb} the pinned host keys in {path}: {error.strerror}",
         code="guest.known-hosts",
         target=str(path),
-        hint=f"ls -ld {path.parent} {path}",
+        hint=command_line("ls", "-ld", path.parent, path),
     )

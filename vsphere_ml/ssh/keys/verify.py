@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import getpass
-import shlex
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.errors import GuestError
+from vsphere_ml.core.hints import CommandLine, Hint, command_line
 from vsphere_ml.ssh.keys.host_keys import HostKey
 
 if TYPE_CHECKING:
     from vsphere_ml.ssh.session.target import SshTarget
+
+
+_SHOW_FINGERPRINT = CommandLine("ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub")
 
 
 class PinnedKeys:
@@ -61,13 +64,13 @@ def _when_and_who() -> str:
 
 
 def _changed_key(target: SshTarget, shown: HostKey, pinned: tuple[HostKey, ...]) -> GuestError:
-    remove = shlex.join(["ssh-keygen", "-R", target.place, "-f", str(target.known_hosts.path)])
+    remove = command_line("ssh-keygen", "-R", target.place, "-f", target.known_hosts.path)
     return GuestError(
         reason=f"{target.place} presents another host key than the pinned one. Either the guest was"
         " rebuilt, another machine has its address, or someone intercepts the connection; nothing was sent",
         code="guest.host-key-changed",
         target=target.name,
-        hint=f"if you know why it changed, forget the old key: {remove}",
+        hint=Hint("if you know why it changed, forget the old key: ", remove),
         details=(
             f"shown: {shown.kind} {shown.fingerprint}",
             *(f"pinned: {key.kind} {key.fingerprint}" for key in pinned),
@@ -80,7 +83,7 @@ def _revoked_key(target: SshTarget, shown: HostKey) -> GuestError:
         reason=f"{target.place} shows a host key that is marked @revoked",
         code="guest.host-key-revoked",
         target=target.name,
-        hint=f"give the guest new host keys; the mark is in {target.known_hosts.path}",
+        hint=Hint("give the guest new host keys; the mark is in ", CommandLine(str(target.known_hosts.path))),
         details=(f"shown: {shown.kind} {shown.fingerprint}",),
     )
 
@@ -91,8 +94,7 @@ def _unknown_key(target: SshTarget, shown: HostKey) -> GuestError:
         " nor does anybody vouch for it",
         code="guest.host-key-unknown",
         target=target.name,
-        hint="on the guest's console: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub; compare, then give the"
-        " fingerprint",
+        hint=Hint("on the guest's console: ", _SHOW_FINGERPRINT, "; compare, then give the fingerprint"),
         details=(f"shown: {shown.kind} {shown.fingerprint}",),
     )
 
@@ -102,6 +104,6 @@ def _other_fingerprint(target: SshTarget, shown: HostKey) -> GuestError:
         reason=f"the host key of {target.place} does not have the fingerprint that was given",
         code="guest.host-key-unknown",
         target=target.name,
-        hint="on the guest's console: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub",
+        hint=Hint("on the guest's console: ", _SHOW_FINGERPRINT),
         details=(f"shown: {shown.kind} {shown.fingerprint}", f"given: {target.fingerprint}"),
     )

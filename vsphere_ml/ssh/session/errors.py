@@ -7,6 +7,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError
+from vsphere_ml.core.hints import CommandLine, Hint, command_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +23,7 @@ def command_error(target: SshTarget, command: str, status: int, last: tuple[str,
         reason=f"`{shorten_command(command)}` {_format_status(status)}",
         code="guest.command-failed",
         target=target.name,
-        hint=f"less +G {log}",
+        hint=command_line("less", "+G", log),
         details=last,
     )
 
@@ -42,7 +43,7 @@ def cut(target: SshTarget, what: str) -> GuestError:
         reason=f"the connection broke during `{shorten_command(what)}`, which may still go on in the guest",
         code="guest.connection-lost",
         target=target.name,
-        hint=f"see whether it answers, then type the same command again: {target.by_hand}",
+        hint=Hint("see whether it answers, then type the same command again: ", target.by_hand),
     )
 
 
@@ -51,7 +52,7 @@ def unexpected_output_error(target: SshTarget, what: str, words: str) -> GuestEr
         reason=f"the answer to {what} is not what a POSIX shell prints",
         code="guest.unexpected-output",
         target=target.name,
-        hint=f"{target.by_hand} 'df -h /dev/shm /run /tmp; id; command -v sh mktemp head wc'",
+        hint=CommandLine(f"{target.by_hand} 'df -h /dev/shm /run /tmp; id; command -v sh mktemp head wc'"),
         details=tuple(words.splitlines()),
     )
 
@@ -62,7 +63,7 @@ def not_root(target: SshTarget, words: str) -> GuestError:
         reason=f"user {target.user} cannot become root by sudo {option}",
         code="guest.sudo",
         target=target.name,
-        hint=f"{target.by_hand} sudo -v",
+        hint=CommandLine(f"{target.by_hand} sudo -v"),
         details=tuple(words.splitlines()),
     )
 
@@ -72,7 +73,9 @@ def no_shell(target: SshTarget, words: str) -> GuestError:
         reason=f"the login shell of user {target.user} runs no commands",
         code="guest.no-shell",
         target=target.name,
-        hint=f"on its console: getent passwd {target.user}; usermod --shell /bin/bash {target.user}",
+        hint=Hint(
+            "on its console: ", CommandLine(f"getent passwd {target.user}; usermod --shell /bin/bash {target.user}")
+        ),
         details=tuple(words.splitlines()),
     )
 
@@ -82,7 +85,7 @@ def not_written(target: SshTarget, path: str, last: tuple[str, ...]) -> GuestErr
         reason=f"{path} could not be written, and is as it was: {last[-1] if last else 'no reason given'}",
         code="guest.file-not-written",
         target=target.name,
-        hint=f"{target.by_hand} 'df -h; mount | grep ro,'",
+        hint=CommandLine(f"{target.by_hand} 'df -h; mount | grep ro,'"),
         details=last,
     )
 
@@ -92,7 +95,7 @@ def not_read(target: SshTarget, path: str, last: tuple[str, ...]) -> GuestError:
         reason=f"{path} could not be read: {last[-1] if last else 'no reason given'}",
         code="guest.file-unreadable",
         target=target.name,
-        hint=f"{target.by_hand} sudo ls -l {shlex.quote(path)}",
+        hint=CommandLine(f"{target.by_hand} sudo ls -l {shlex.quote(path)}"),
         details=last,
     )
 
@@ -102,7 +105,7 @@ def not_back(target: SshTarget, deadline_s: float, seen: str) -> GuestError:
         reason=f"did not come back within {deadline_s:g} s of its reboot; last seen: {seen}",
         code="guest.reboot-timeout",
         target=target.name,
-        hint=f"look at its console in vCenter; then {target.by_hand}",
+        hint=Hint("look at its console in vCenter; then ", target.by_hand),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import paramiko
 
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.hints import command_line
 from vsphere_ml.ssh.session import errors
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def _new_file(path: Path) -> BinaryIO:
             f"cannot write {path.parent}: {error.strerror}",
             code="file.unwritable",
             target=str(path.parent),
-            hint=f"ls -ld {shlex.quote(str(path.parent))}",
+            hint=command_line("ls", "-ld", path.parent),
         ) from error
 
 
@@ -134,7 +135,7 @@ def size_of(local: Path) -> int:
             f"cannot read {local}: {error.strerror}",
             code="file.unreadable",
             target=str(local),
-            hint=f"ls -l {shlex.quote(str(local))}",
+            hint=command_line("ls", "-l", local),
         ) from error
 
 

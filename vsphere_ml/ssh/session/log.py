@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.hints import CommandLine, command_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,11 +62,12 @@ class GuestLog:
             with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(line)
         except OSError as error:
+            folder = self.path.parent
             raise ConfigError(
                 f"cannot write the guest's log {self.path}: {error.strerror}",
                 code="file.unwritable",
                 target=str(self.path),
-                hint=f"ls -ld {self.path.parent}; df {self.path.parent}",
+                hint=CommandLine(f"{command_line('ls', '-ld', folder)}; {command_line('df', folder)}"),
             ) from error
 
 

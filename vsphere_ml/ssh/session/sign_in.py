@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import paramiko
 
 from vsphere_ml.core.errors import GuestError
+from vsphere_ml.core.hints import Hint, command_line
 
 if TYPE_CHECKING:
     from vsphere_ml.ssh.session.target import SshTarget
@@ -51,9 +52,9 @@ def key_unusable(error: Exception, target: SshTarget) -> GuestError:
         reason=f"the private key {target.key_file} cannot be used: {why}",
         code="guest.key-unusable",
         target=target.name,
-        hint=f"ssh-add {target.key_file}, and name no key file, so that the agent is used"
+        hint=Hint(command_line("ssh-add", target.key_file), ", and name no key file, so that the agent is used")
         if encrypted
-        else f"ssh-keygen -y -f {target.key_file} tells whether it is a private key",
+        else Hint(command_line("ssh-keygen", "-y", "-f", target.key_file), " tells whether it is a private key"),
     )
 
 

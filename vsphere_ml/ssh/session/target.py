@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.hints import command_line
 from vsphere_ml.lazy_dataclass import dataclass
 from vsphere_ml.ssh.keys.host_keys import DEFAULT_PORT, place_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from vsphere_ml.core.hints import CommandLine
     from vsphere_ml.core.model.spec import JumpHost
     from vsphere_ml.core.secret import Secret
     from vsphere_ml.ssh.keys.known_hosts import KnownHosts
@@ -40,13 +41,13 @@ class SshTarget:
         return place_of(self.host, self.port)
 
     @property
-    def by_hand(self) -> str:
+    def by_hand(self) -> CommandLine:
         """Return the command with which a person reaches the same guest."""
         words = ["ssh", "-o", f"UserKnownHostsFile={self.known_hosts.path}"]
         words += ["-p", str(self.port)] if self.port != DEFAULT_PORT else []
         words += ["-i", str(self.key_file)] if self.key_file else []
         words += ["-J", f"{self.jump.user}@{self.jump.host}:{self.jump.port}"] if self.jump else []
-        return shlex.join([*words, f"{self.user}@{self.host}"])
+        return command_line(*words, f"{self.user}@{self.host}")
 
 
 def jump_target(jump: JumpHost, known_hosts: KnownHosts) -> SshTarget:

@@ -16,6 +16,7 @@ from vsphere_ml.cli.views.bench.study import (
     sweep_tables,
     time_tables,
 )
+from vsphere_ml.cli.views.layout.hints import hint_line
 from vsphere_ml.cli.views.layout.text import line
 
 if TYPE_CHECKING:
@@ -55,5 +56,5 @@ def _parts(seen: Study, diagnostics: Sequence[Diagnostic]) -> Iterator[Renderabl
     for number, each in enumerate(diagnostics, start=1):
         yield line((f"{number}. {each.target}", "bold"), f": {each.message}")
         if each.hint:
-            yield line("     ", ("hint: ", "bold cyan"), each.hint)
+            yield hint_line(each.hint, "     ")
     yield from notes(seen)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 from rich.console import Group
 
 from vsphere_ml.cli.views.layout.folded import fold_hosts
+from vsphere_ml.cli.views.layout.hints import hint_line
 from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.core.order import count, fold_names
 
@@ -77,7 +78,7 @@ def _parts(spec: ClusterSpec, found: Sequence[Headroom]) -> Iterator[RenderableT
             yield line("   ", f"{', '.join(fold_names(why.hosts))}: {'; '.join(why.reasons)}")
             yield from (line("     ", f"{names}: {', '.join(held)}") for names, held in fold_hosts(why.held.items()))
         for hint in dict.fromkeys(why.hint for why in each.obstacles if why.hint):
-            yield line("   ", ("hint: ", "bold cyan"), hint)
+            yield hint_line(hint, "   ")
 
 
 def _row(each: Headroom) -> tuple[str, ...]:

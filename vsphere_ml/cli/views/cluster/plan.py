@@ -9,6 +9,7 @@ from rich.console import Group
 
 from vsphere_ml.cli.views.cluster import changes, hardware
 from vsphere_ml.cli.views.cluster.impact import downtime
+from vsphere_ml.cli.views.layout.hints import hint_line
 from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.cli.views.site import ready
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
@@ -117,7 +118,7 @@ def finding(each: Diagnostic) -> Iterator[Text]:
     """Yield a finding's lines, the hint under it."""
     yield line(("   ? ", "magenta"), str(each))
     if each.hint:
-        yield line("     ", ("hint: ", "bold cyan"), each.hint)
+        yield hint_line(each.hint, "     ")
 
 
 def placement_table(places: Sequence[NodePlacement]) -> RenderableType:

@@ -11,6 +11,7 @@ from rich.console import Group
 from vsphere_ml.cli.views.cluster import plan as plans
 from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.layout.envelope import as_data
+from vsphere_ml.cli.views.layout.hints import hint_line, hint_pieces
 from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.core.model.placement import Locality
 from vsphere_ml.core.order import count, fold_rows, natural_key
@@ -111,7 +112,7 @@ def _parts(status: Status) -> Iterator[RenderableType]:
         yield from (line(("   ~ ", "yellow"), missing) for missing in (*gaps, *status.drift))
     if gone := [each for each in status.pending.changes if isinstance(each, DeleteVm)]:
         yield line(("not in the file any more", "bold"))
-        yield from (line(("   - ", "red"), f"{each.vm}: {_describe_deletion(each)}") for each in gone)
+        yield from (line(("   - ", "red"), f"{each.vm}: ", *hint_pieces(_describe_deletion(each))) for each in gone)
     if status.running:
         yield line(("at work in vCenter now", "bold"))
         yield from (line("   ", each) for each in _running_tasks(status.running))
@@ -119,7 +120,7 @@ def _parts(status: Status) -> Iterator[RenderableType]:
         yield line(("no placement found", "bold"))
         yield from (line("   ", each) for each in (status.placement_error.message, *status.placement_error.details))
         if status.placement_error.hint:
-            yield line("     ", ("hint: ", "bold cyan"), status.placement_error.hint)
+            yield hint_line(status.placement_error.hint, "     ")
     for each in status.diagnostics:
         yield from plans.finding(each)
     yield _end(status)

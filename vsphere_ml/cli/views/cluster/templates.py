@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.layout.text import line, table
+from vsphere_ml.cli.views.layout.hints import hint_line
+from vsphere_ml.cli.views.layout.text import table
 from vsphere_ml.core.diagnostics import Diagnostic, Severity
 from vsphere_ml.core.errors import NotPossible
 
@@ -27,7 +28,7 @@ STATES = {
 
 def text(above: RenderableType, facts: Sequence[Diagnostic]) -> Group:
     rows = [(fact.target, STATES[fact.severity], fact.message) for fact in facts]
-    hints = (line(f"   {fact.target}: ", ("hint: ", "bold cyan"), fact.hint) for fact in facts if fact.hint)
+    hints = (hint_line(fact.hint, f"   {fact.target}: ") for fact in facts if fact.hint)
     return Group(above, table(TITLES, rows), *hints)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from rich.text import Text
 
@@ -12,7 +12,9 @@ from vsphere_ml.cli.views.layout.indented import IndentedText
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-Piece = str | tuple[str, str]  # text, or text and its style
+    from rich.style import Style
+
+Piece: TypeAlias = "str | tuple[str, str | Style]"  # text, or text and its style
 _CONTROLS = dict.fromkeys((*range(10), *range(11, 32), *range(127, 160)), "�")
 
 

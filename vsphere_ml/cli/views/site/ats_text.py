@@ -8,6 +8,7 @@ from rich.console import Group
 
 from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.layout.folded import fold_hosts
+from vsphere_ml.cli.views.layout.hints import hint_line
 from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.cli.views.site.host_lines import describe_steps, merge_refusals
 from vsphere_ml.core.hosts.host_changes import describe_host_change
@@ -71,10 +72,10 @@ def _plan(todo: AtsPlan, *, every_step: bool) -> Iterator[RenderableType]:
         (host.name, (each.message, each.hint)) for host in todo.hosts for each in host.diagnostics
     ):
         yield line((f"{names}: ", "yellow"), message)
-        yield line(("  hint: ", "dim"), hint)
+        yield hint_line(hint, label="  hint: ", style="dim")
     for names, message, hint in merge_refusals(todo.hosts):
         yield line((f"{names}: refused: ", "bold red"), message)
-        yield line(("  hint: ", "dim"), hint)
+        yield hint_line(hint, label="  hint: ", style="dim")
 
 
 def _every_step(host: HostPlan) -> Iterator[Text]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.layout.folded import fold_hosts
+from vsphere_ml.cli.views.layout.hints import hint_line
 from vsphere_ml.cli.views.layout.text import line
 from vsphere_ml.core.order import fold_names
 
@@ -77,10 +78,10 @@ def lines(hosts: Sequence[HostPlan]) -> Iterator[Text]:
         (host.name, (each.message, each.hint)) for host in hosts for each in host.diagnostics
     ):
         yield line(("   ? ", "magenta"), f"{names}: {message}")
-        yield line("     ", ("hint: ", "bold cyan"), hint)
+        yield hint_line(hint, "     ")
     for names, message, hint in merge_refusals(hosts):
         yield line(("   ! ", "bold red"), f"{names}: refused: {message}")
-        yield line("     ", ("hint: ", "bold cyan"), hint)
+        yield hint_line(hint, "     ")
 
 
 def _list_others(hosts: Sequence[HostPlan]) -> Iterator[Text]:

@@ -9,6 +9,7 @@ from rich.console import Group
 from vsphere_ml.bench.studies import documents
 from vsphere_ml.bench.studies.side_by_side import CellState
 from vsphere_ml.cli.terminal import Answer
+from vsphere_ml.cli.views.layout.hints import hint_line
 from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.core.codec import Extended
 
@@ -63,6 +64,6 @@ def _cells(made: SideBySide) -> Iterator[RenderableType]:
     for absent in documents.list_missing(made):
         yield line((f"{absent.state}: ", _STYLES[absent.state]), documents.describe(absent))
         if absent.hint:
-            yield line("   ", ("hint: ", "bold cyan"), absent.hint)
+            yield hint_line(absent.hint, "   ")
     for notice in documents.notices(made):
         yield line((notice, "dim"))
