@@ -168,6 +168,7 @@ def command(function: Callable[Concatenate[Terminal, P], Answer[object]]) -> Cal
     def run(ctx: typer.Context, **given: Any) -> None:
         try:
             from vsphere_ml.cli import exits
+            from vsphere_ml.cli.given_file import given_file
         except KeyboardInterrupt:  # typer would end without a word
             raise typer.Abort from None
 
@@ -176,7 +177,9 @@ def command(function: Callable[Concatenate[Terminal, P], Answer[object]]) -> Cal
         if (file := given.pop(FILE_OPTION, None)) is not None:
             given["file"] = _only_file(ctx, file)
         filled = {each.name: _fill(each, given) for each in own}
-        raise typer.Exit(exits.run(name, settings, lambda terminal: function(terminal, **filled)))  # type: ignore[call-arg]
+        with given_file(given.get("file")):
+            status = exits.run(name, settings, lambda terminal: function(terminal, **filled))  # type: ignore[call-arg]
+        raise typer.Exit(status)
 
     _, *own = inspect.signature(function, eval_str=True).parameters.values()
     return _with_global_options(run, _with_file_option([option for each in own for option in _options(each)]))

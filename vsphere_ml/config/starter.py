@@ -10,6 +10,7 @@ from vsphere_ml.config.document import toml_value
 from vsphere_ml.core import json_text
 from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.hints import Hint, command_line
 from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -151,5 +152,5 @@ def _file_exists(path: Path, hint: str = "") -> ConfigError:
         f"{path} is there already, and is left as it is",
         code="config.exists",
         target=str(path),
-        hint=hint or f"name another file, or type: vsml check {path}",
+        hint=hint or Hint("name another file, or type: ", command_line("vsml", "check", path)),
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError, NotPossible
+from vsphere_ml.core.hints import CommandLine
 from vsphere_ml.lab import folders
 from vsphere_ml.lab.guests.boot import power_hook
 from vsphere_ml.lazy_dataclass import dataclass
@@ -71,7 +72,10 @@ def running_lab(name: str = DEFAULT) -> Lab:
         return lab
     option = "" if name == DEFAULT else f" --name {name}"
     raise NotPossible(
-        f"the lab vCenter `{name}` does not run", code="lab.not-running", target=name, hint=f"vsml lab up{option}"
+        f"the lab vCenter `{name}` does not run",
+        code="lab.not-running",
+        target=name,
+        hint=CommandLine(f"vsml lab up{option}"),
     )
 
 

@@ -19,6 +19,7 @@ from vsphere_ml.bench.predict.predict import jumbo_gain
 from vsphere_ml.bench.proof import ledger
 from vsphere_ml.bench.proof.path_diagnostics import diagnose_paths
 from vsphere_ml.core.diagnostics import Diagnostic
+from vsphere_ml.core.hints import CommandLine
 from vsphere_ml.core.order import count
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _proofs(run: Run, where: str) -> Iterator[Diagnostic]:
             code="bench.out-of-sync",
             target=where,
             message="the ranks ended with different weights: nothing was averaged, and the speed means nothing",
-            hint="vsml bench check SCRIPT",
+            hint=CommandLine("vsml bench check SCRIPT"),
         )
     hosts = {place.host for place in run.placement if place.host}
     nodes = {place.node for place in run.placement}
@@ -169,7 +170,7 @@ def _links(seen: Study) -> Iterator[Diagnostic]:
                 target=seen.titles(asked),
                 message=f"the link carries {figures.bandwidth(carried)}, {figures.percent(carried / usable)} of the "
                 f"{figures.bandwidth(usable)} that headers leave of its line rate",
-                hint="vsml bench --workload link measures it by itself; look for shaping, a slower port, errors",
+                hint="`vsml bench --workload link` measures it by itself; look for shaping, a slower port, errors",
             )
 
 
@@ -193,7 +194,7 @@ def _slow_ports(links: Sequence[LinkResult]) -> Iterator[Diagnostic]:
                 message=f"{link.tool} gets {figures.bandwidth(link.bytes_per_s)} through by {link.device}, "
                 f"{figures.percent(link.bytes_per_s / usable)} of the {figures.bandwidth(usable)} that headers leave "
                 f"at an RDMA MTU of {link.rdma_mtu_bytes}",
-                hint="vsml verify: the way from GPU to NIC, ATS, flow control; and PCIe's own width and speed",
+                hint="`vsml verify`: the way from GPU to NIC, ATS, flow control; and PCIe's own width and speed",
             )
 
 
@@ -292,7 +293,9 @@ def _report_above_link(where: str, share: float) -> Diagnostic:
 def _collective_hint(asked: Configuration) -> str:
     if not asked.transport.spec.rdma:
         return "try another backend: over TCP they differ by a factor of two"
-    return "64 to 75 % is usual where the NIC hangs off the CPU or PCIe ACS is on: vsml verify, the way from GPU to NIC"
+    return (
+        "64 to 75 % is usual where the NIC hangs off the CPU or PCIe ACS is on: `vsml verify`, the way from GPU to NIC"
+    )
 
 
 def _mtu(run: Run) -> Diagnostic | None:
@@ -314,7 +317,7 @@ def _not_settled(point: Point) -> Diagnostic:
     message, hint = "the step times had not settled when the run ended", "run more steps"
     if all(len(launch.times) == 1 for launch in point.launches) and tool != VSML:
         message = f"{tool} tells one figure of the whole run: whether its steps had settled is not in it"
-        hint = "vsml bench --workload train measures step by step; or import a log that has a figure each iteration"
+        hint = "`vsml bench --workload train` measures step by step; or import a log that has a figure each iteration"
     elif tool != VSML:
         message, hint = f"the step times in the log of {tool} had not settled", "import the log of a longer run"
     return Diagnostic(code="bench.not-settled", target=point.title, message=message, hint=hint)
@@ -339,5 +342,5 @@ def _quality(point: Point) -> Iterator[Diagnostic]:
             message="one launch: how launches differ from each other is in no interval",
             hint="five launches make a comparison"
             if point.runs[0].source == VSML
-            else "vsml bench import with the logs of several launches",
+            else "`vsml bench import` with the logs of several launches",
         )

@@ -16,6 +16,7 @@ from vsphere_ml.bench.records import store
 from vsphere_ml.bench.stats.estimate import across_launches
 from vsphere_ml.bench.stats.ratio import margin_of_no_change
 from vsphere_ml.core.errors import ConfigError, NotPossible
+from vsphere_ml.core.hints import CommandLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,7 +45,7 @@ def choose_runs(runs: Sequence[Run], fewest: int = FEWEST, again: str = "") -> t
             "the record makes no baseline" + ("" if good else ": it has no complete launch with a figure"),
             code="bench.no-baseline",
             details=tuple(few),
-            hint=again or f"vsml bench --repeats {max(fewest, LAUNCHES)}",
+            hint=again or CommandLine(f"vsml bench --repeats {max(fewest, LAUNCHES)}"),
         )
     return good
 

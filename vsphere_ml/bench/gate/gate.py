@@ -70,7 +70,7 @@ def failure(checks: Sequence[GateCheck], again: Callable[[int], str] = lambda _l
             f"{len(failed)} of {len(checks)} checks failed",
             code="bench.regression",
             details=tuple(str(each) for each in failed),
-            hint="vsml bench explain says what holds it up",
+            hint="`vsml bench explain` says what holds it up",
         )
     unknown = [each for each in checks if each.severity is Severity.UNKNOWN]
     return _inconclusive_error(unknown, len(checks), again) if unknown or not checks else None
@@ -82,7 +82,7 @@ def _inconclusive_error(unknown: Sequence[GateCheck], of: int, again: Callable[[
         f"{len(unknown)} of {of} checks are inconclusive",
         code="bench.path-unproven" if only_paths else "bench.too-noisy",
         details=tuple(str(each) for each in unknown),
-        hint="vsml bench explain says what proves it" if only_paths else _suggest_more_launches(unknown, again),
+        hint="`vsml bench explain` says what proves it" if only_paths else _suggest_more_launches(unknown, again),
     )
 
 
@@ -211,7 +211,7 @@ def _check_estimate_bound(name: str, transport: Transport, share: float | None, 
         return GateCheck(target=name, kind="bound", severity=Severity.UNKNOWN, message=message)
     message = f"{figures.percent(share)} of the bound, {figures.percent(wanted)} wanted"
     if share > AT_CEILING:
-        message = f"{figures.percent(share)} of what the link allows cannot be; vsml bench explain says what to check"
+        message = f"{figures.percent(share)} of what the link allows cannot be; `vsml bench explain` says what to check"
         return GateCheck(target=name, kind="bound", severity=Severity.UNKNOWN, message=message)
     low, high = BEHIND_CPU
     if transport.spec.rdma and low <= share <= high:

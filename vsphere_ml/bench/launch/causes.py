@@ -57,7 +57,7 @@ CAUSES = (
     _Cause(
         pattern=r"No space left on device",
         why="a guest's disk or memory disk is full",
-        hint="vsml run {file} -- df -h / /dev/shm /var/tmp",
+        hint="`vsml run {file} -- df -h / /dev/shm /var/tmp`",
     ),
     _Cause(
         pattern=r"CUDA driver version is insufficient for CUDA runtime version",
@@ -80,7 +80,7 @@ CAUSES = (
     _Cause(
         pattern=r"IBV_WC_LOC_PROT_ERR|Got completion .*with (?:error |status=)4\b",
         why="an RDMA device was refused the GPU's memory, as PCIe ACS does when it redirects what goes between devices",
-        hint="vsml verify {file}, its facts ATS and the way from GPU to NIC; or --transport roce, without GPUDirect",
+        hint="`vsml verify {file}`, its facts ATS and the way from GPU to NIC; or --transport roce, without GPUDirect",
     ),
     _Cause(
         pattern=r"UCX +WARN +transport 'rc' is not available|PML ucx cannot be selected",
@@ -96,12 +96,12 @@ CAUSES = (
     _Cause(
         pattern=r"IBV_WC_RETRY_EXC_ERR|Got completion .*with (?:error |status=)12\b|ibv_modify_qp\S* failed",
         why="RDMA packets do not arrive: a GID, an MTU or the switches' priority flow control differs on the way",
-        hint="vsml verify {file}, its facts RDMA and mesh; vsml bench {file} --workload link",
+        hint="`vsml verify {file}`, its facts RDMA and mesh; `vsml bench {file} --workload link`",
     ),
     _Cause(
         pattern=r"Invalid number of GPUs: \d+ requested",
         why="nccl-tests counts more ranks on a host than it has GPUs; guests of one host name are one host to it",
-        hint="vsml run {file} -- hostname; or --ranks-per-node with as many as a node has GPUs",
+        hint="`vsml run {file} -- hostname`; or --ranks-per-node with as many as a node has GPUs",
     ),
     _Cause(
         pattern=r"Not enough slots|not enough slots available",

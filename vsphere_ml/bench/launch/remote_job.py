@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model.job import FOLDER, MARK, PATH, SCRIPT, STOP, USER_MARK, RunIn
 from vsphere_ml.core.errors import BenchError
+from vsphere_ml.core.hints import CommandLine, Hint
 from vsphere_ml.core.nodes.container import NAME
 from vsphere_ml.core.units import parse_integer
 from vsphere_ml.lazy_dataclass import dataclass
@@ -186,7 +187,7 @@ def end_processes(
         f"{shell.name}: {len(left)} processes cannot be ended",
         code="bench.stale-processes",
         target=shell.name,
-        hint=f"vsml ssh {shell.name} -- ps -fp {_pids(left).replace(' ', ',')}",
+        hint=CommandLine(f"vsml ssh {shell.name} -- ps -fp {_pids(left).replace(' ', ',')}"),
         details=tuple(f"{each.pid}: {each.command}" for each in left),
     )
 
@@ -205,7 +206,9 @@ def foreign_ranks_error(node: str, processes: Sequence[_StaleProcess]) -> BenchE
         f"{node}: {len(processes)} processes {whose}",
         code="bench.foreign-job",
         target=node,
-        hint=f"wait for its end, or: vsml job stop {jobs[0]}" if jobs else "wait for its end, or end it",
+        hint=Hint("wait for its end, or: ", CommandLine(f"vsml job stop {jobs[0]}"))
+        if jobs
+        else "wait for its end, or end it",
         details=tuple(f"{each.pid}: {each.command}" for each in processes),
     )
 

@@ -14,6 +14,7 @@ from vsphere_ml.bench.launch import remote_job
 from vsphere_ml.bench.model.job import PATH, USER_MARK, RunIn
 from vsphere_ml.bench.model.user_job import LOG, RECORD, ROOT, WORK, FoundJob, JobState, encode_record, parse_record
 from vsphere_ml.core.errors import BenchError
+from vsphere_ml.core.hints import CommandLine
 from vsphere_ml.core.units import parse_integer
 from vsphere_ml.lazy_dataclass import dataclass
 
@@ -162,7 +163,7 @@ def start(shell: Shell, job: Job, how: Launch, record: JobRecord, file: str = ""
             f"{shell.name}: the job could not be started",
             code="job.not-started",
             target=shell.name,
-            hint=f"vsml run {file}--sudo --only {shell.name} -- ls -l {job.folder}",
+            hint=CommandLine(f"vsml run {file}--sudo --only {shell.name} -- ls -l {job.folder}"),
             details=tuple((answer.out + answer.err).splitlines()[:5]),
         )
 
@@ -176,7 +177,7 @@ def _enter_command(job: Job) -> str:
 
 def find_jobs(shell: Probe, file: str = "") -> tuple[FoundJob, ...]:
     """Return the jobs whose first node this is; `file` is the option that names the cluster file."""
-    hint = f"vsml run {file}--sudo --only {shell.name} -- ls {ROOT}"
+    hint = CommandLine(f"vsml run {file}--sudo --only {shell.name} -- ls {ROOT}")
     lines = shell.ask({"jobs": _FIND})["jobs"].out.splitlines()
     rows = [line.split("\t", 3) for line in lines if line.count("\t") > 2]  # noqa: PLR2004
     return tuple(

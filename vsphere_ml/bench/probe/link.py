@@ -114,7 +114,7 @@ def parse_iperf3(text: str, sender: Peer, receiver: Peer) -> float:
         f"iperf3 from {sender.name} to {receiver.name} ({receiver.address}, port {PORT}) measured nothing: {why}",
         code="bench.link",
         target=f"{sender.name} to {receiver.name}",
-        hint=f"vsml ssh {receiver.name} -- ip address; look for a firewall between the nodes",
+        hint=f"`vsml ssh {receiver.name} -- ip address`; look for a firewall between the nodes",
     )
 
 

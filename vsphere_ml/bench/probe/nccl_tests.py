@@ -18,6 +18,7 @@ from vsphere_ml.bench.model.job import RunIn
 from vsphere_ml.core import json_text
 from vsphere_ml.core.diagnostics import Diagnostic
 from vsphere_ml.core.errors import BenchError, ConfigError, NotPossible
+from vsphere_ml.core.hints import CommandLine, Hint
 from vsphere_ml.core.nodes.container import NAME
 from vsphere_ml.lazy_dataclass import dataclass
 
@@ -187,5 +188,5 @@ def _missing_error(nodes: Sequence[str], why: str, runtime: Runtime) -> NotPossi
         f"{', '.join(nodes)}: {why}",
         code="bench.no-nccl-tests",
         target=nodes[0],
-        hint=f'vsml run --sudo -- "{where}"; or name one: [guest] settings = {{ nccl_tests = … }}',
+        hint=Hint(CommandLine(f'vsml run --sudo -- "{where}"'), "; or name one: [guest] settings = { nccl_tests = … }"),
     )

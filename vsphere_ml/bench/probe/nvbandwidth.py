@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from vsphere_ml.bench.model.record import LinkResult
 from vsphere_ml.core import json_text
 from vsphere_ml.core.errors import BenchError, NotPossible
+from vsphere_ml.core.hints import CommandLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,7 +63,7 @@ def parse_copies(text: str, node: str) -> tuple[LinkResult, ...]:
         f"{TOOL} on {node} measured nothing: {why}",
         code="bench.link",
         target=node,
-        hint=f"vsml ssh {node} -- {TOOL} -t {TESTS[0]}",
+        hint=CommandLine(f"vsml ssh {node} -- {TOOL} -t {TESTS[0]}"),
     )
 
 

@@ -63,6 +63,6 @@ def check(surveyed: Sequence[Surveyed], printed: Mapping[str, str]) -> None:
         code="bench.packet-size",
         target=f"{node} to {owner[address]}",
         details=tuple(f"{one} ({name}) to {owner[other]} ({other})" for one, name, other in lost),
-        hint=f"the MTU is smaller between them: vsml ssh {owner[address]} -- ip link; vsml plan tells that of the "
+        hint=f"the MTU is smaller between them: `vsml ssh {owner[address]} -- ip link`; `vsml plan` tells that of the "
         "distributed switch; look at the physical switches",
     )

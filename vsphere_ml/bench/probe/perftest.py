@@ -158,5 +158,5 @@ def _measure_error(end: End, receiver: End, why: str) -> BenchError:
         f"ib_write_bw from {ends} ({receiver.node.address}, port {PORT}, {end.rail.port.name}) measured nothing: {why}",
         code="bench.link",
         target=ends,
-        hint=f"vsml verify; vsml ssh {receiver.node.name} -- show_gids; look for a firewall between the nodes",
+        hint=f"`vsml verify`; `vsml ssh {receiver.node.name} -- show_gids`; look for a firewall between the nodes",
     )

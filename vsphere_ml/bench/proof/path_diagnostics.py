@@ -41,14 +41,14 @@ def diagnose_paths(run: Run, where: str) -> Iterator[Diagnostic]:
             code="bench.wrong-path",
             target=where,
             message=f"{asked} was asked for, and {carriers[sockets[0]]} of {carriers.total()} channels went by sockets",
-            hint="vsml verify: RDMA device, GID and path MTU of each node",
+            hint="`vsml verify`: RDMA device, GID and path MTU of each node",
         )
     elif asked.spec.gpu_memory and set(carriers) == {IB}:
         yield Diagnostic(
             code="bench.no-gpudirect",
             target=where,
             message=f"GPUDirect was asked for, and all {carriers.total()} channels went by host memory",
-            hint="vsml verify: ATS, nvidia-peermem or DMA-BUF, and the way from GPU to NIC",
+            hint="`vsml verify`: ATS, nvidia-peermem or DMA-BUF, and the way from GPU to NIC",
         )
     elif run.proof(PATH) is Verdict.NO and run.outcome is Outcome.INVALID:
         yield Diagnostic(code="bench.wrong-path", target=where, message=run.reason or "the bytes went another way")
@@ -75,7 +75,7 @@ def _what_proves(run: Run) -> str:
         return "import the log of a run with NCCL_DEBUG=INFO: its lines `via NET/` tell"
     if asked.workload is not Workload.NCCL:
         return (
-            f"vsml bench --workload nccl --transport {asked.transport} tells NCCL's own channels; "
+            f"`vsml bench --workload nccl --transport {asked.transport}` tells NCCL's own channels; "
             "without lines of NCCL in RUN.log of the record, Horovod did not use it"
         )
     return "leave NCCL_DEBUG to vsml; RUN.log in the record has all that NCCL logged"

@@ -9,6 +9,7 @@ import typer
 
 from vsphere_ml.cli.options import command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
+from vsphere_ml.core.hints import CommandLine
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.porting.loss_curves import CurveProof
@@ -90,7 +91,7 @@ def _place(script: Path, target: Any) -> Path | None:
         return script if target.in_place else None
     if target.in_place:
         message = "--write and --in-place are two places"
-        raise ConfigError(message, code="usage", target="--write", hint="vsml port --help")
+        raise ConfigError(message, code="usage", target="--write", hint=CommandLine("vsml port --help"))
     if target.write.exists():
         message = f"{target.write} is there already"
         hint = "name another file; --in-place changes the script itself"
@@ -105,7 +106,7 @@ def _prove(terminal: Terminal, ported: PortedScript, proof: Any, arguments: tupl
 
     if not proof.prove:
         if arguments or proof.python:
-            raise ConfigError("nothing is run without --prove", code="usage", hint="vsml port --help")
+            raise ConfigError("nothing is run without --prove", code="usage", hint=CommandLine("vsml port --help"))
         return None
     if ported.is_unchanged or ported.left:
         terminal.say("not proven: " + ("places are left to you" if ported.left else "there is nothing to compare with"))

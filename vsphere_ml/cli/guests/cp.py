@@ -10,6 +10,7 @@ from vsphere_ml.cli import completion
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Output, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.hints import CommandLine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,6 +54,8 @@ def _line(terminal: Terminal, file: Path, paths: list[str], *, refresh: bool) ->
     names = [name for path in paths if (name := node_of(path))]
     if not names or len(paths) == 1:
         raise ConfigError(
-            "a copy takes two paths or more, one of them in a node", code="usage", hint="vsml cp FILE NODE:PATH"
+            "a copy takes two paths or more, one of them in a node",
+            code="usage",
+            hint=CommandLine("vsml cp FILE NODE:PATH"),
         )
     return copy_command(find_targets(terminal, spec, names, refresh=refresh, enter=True), paths)

@@ -18,6 +18,7 @@ from vsphere_ml.cli.options import (
 )
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.hints import CommandLine
 
 if TYPE_CHECKING:
     from vsphere_ml.cli.views.guests.command import RunData
@@ -53,7 +54,7 @@ def run(terminal: Terminal, words: Command = None, *, given: _RunOptions) -> Ans
     from vsphere_ml.ssh.openssh import line
 
     if not words:
-        raise ConfigError("there is no command to run", code="usage", hint="vsml run -- uname -r")
+        raise ConfigError("there is no command to run", code="usage", hint=CommandLine("vsml run -- uname -r"))
     spec = load(given.file)
     clock = site_wiring.SystemClock()
     guests = guest_wiring.guests(spec, clock, given.parallel, sudo=given.sudo)

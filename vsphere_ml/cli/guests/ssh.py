@@ -11,6 +11,7 @@ from vsphere_ml.cli import completion
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Command, Output, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.hints import CommandLine
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -36,7 +37,9 @@ def ssh(
     Example: `vsml ssh node-1`, or `vsml ssh node-1 -- nvidia-smi -L`
     """
     if terminal.settings.output is Output.JSON:
-        raise ConfigError("a session has no JSON", code="usage", hint="vsml run -o json --only NODE -- COMMAND")
+        raise ConfigError(
+            "a session has no JSON", code="usage", hint=CommandLine("vsml run -o json --only NODE -- COMMAND")
+        )
     become(_line(terminal, file, node, words or [], refresh=refresh))
 
 

@@ -21,6 +21,7 @@ from vsphere_ml.cli.jobs.options import PlaceOptions, known_jobs, name_options, 
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Command, OnlyNodes, Refresh, command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.hints import CommandLine
 from vsphere_ml.core.order import utc_text
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def run(
     place = PlaceOptions(within=given.within, namespace=given.pods.namespace, context=given.pods.context)
     options = name_options(file, place).of_job
     if not words:
-        hint = f"vsml job run {options}--folder . -- train.py"
+        hint = CommandLine(f"vsml job run {options}--folder . -- train.py")
         raise ConfigError("there is no command to run", code="usage", hint=hint)
     variables = read_variables(given.variable or (), _choose_launcher(given))
     # Of a terminal that is gone nobody wants to know more; the job goes on. By default vsml takes it for a Ctrl-C.

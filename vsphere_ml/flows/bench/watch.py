@@ -12,6 +12,7 @@ from vsphere_ml.bench.launch.events import RankOutput, Stepped
 from vsphere_ml.bench.model import rank_log
 from vsphere_ml.bench.stats.stop import HALF_WIDTH, Checkpoints, Stop, step_checkpoints, steps_suffice
 from vsphere_ml.core.errors import BenchError, GuestError, VsmlError
+from vsphere_ml.core.hints import CommandLine, Hint
 from vsphere_ml.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class Watch:
             f"{remote_job.KILL_S + GRACE_S:g} s after its limit of {self.job.limit_s:g} s; {self._last_seen()}",
             code="bench.timeout",
             target=self.job.nodes[0].name,
-            hint=f"vsml ssh {self.job.nodes[0].name}",
+            hint=CommandLine(f"vsml ssh {self.job.nodes[0].name}"),
         )
 
     def _no_status(self, shell: Shell) -> BenchError:
@@ -145,7 +146,9 @@ class Watch:
             f"{self.job.nodes[0].name}: the benchmark's script ended and left no exit status{why}; {self._last_seen()}",
             code="bench.no-status",
             target=self.job.nodes[0].name,
-            hint="something in the guest killed it, or its disk is full: vsml run -- df -h /var/tmp",
+            hint=Hint(
+                "something in the guest killed it, or its disk is full: ", CommandLine("vsml run -- df -h /var/tmp")
+            ),
         )
 
     def _last_seen(self) -> str:

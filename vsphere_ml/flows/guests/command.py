@@ -6,6 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VsmlError
+from vsphere_ml.core.hints import CommandLine, Hint
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.order import fold_names
 from vsphere_ml.core.units import parse_integer
@@ -54,7 +55,7 @@ class CommandResult:
             f"{self.cluster}: {_describe_failures(failed, self.errors)}",
             code="guest.run-failed",
             target=self.cluster,
-            hint="as root: vsml run --sudo -- COMMAND" if self._is_denied else "",
+            hint=Hint("as root: ", CommandLine("vsml run --sudo -- COMMAND")) if self._is_denied else "",
             details=fold_errors(self.errors),
         )
 

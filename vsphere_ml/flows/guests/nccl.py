@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.hints import CommandLine
 from vsphere_ml.core.model import attached_devices
 from vsphere_ml.core.order import count
 from vsphere_ml.core.report.nccl_topology import shape, xml
@@ -52,7 +53,7 @@ def shape_of(spec: ClusterSpec, inventory: Inventory, name: str) -> TopologyShap
             f"{name} has {count(node.gpu.count, 'GPU')}, and {host.name} shows {len(gpus)}",
             code="nccl.unknown",
             target=name,
-            hint=f"vsml topology --host {host.name}",
+            hint=CommandLine(f"vsml topology --host {host.name}"),
         )
     return shape(host, gpus, attached_devices.nics(host, vm))
 

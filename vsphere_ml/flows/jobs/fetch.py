@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import user_job, work_folder
 from vsphere_ml.core.errors import ConfigError, GuestError, VsmlError
+from vsphere_ml.core.hints import CommandLine
 from vsphere_ml.core.order import fold_names
 from vsphere_ml.flows.guests.guests import fold_errors
 from vsphere_ml.flows.jobs.given import GivenOptions
@@ -41,7 +42,7 @@ class FetchedJob:
             f"{self.record.run_id}: no files came from {', '.join(fold_names(self.errors))}",
             code="job.not-fetched",
             target=self.record.run_id,
-            hint=f"vsml job fetch {self.given.of_job}{self.record.run_id}",
+            hint=CommandLine(f"vsml job fetch {self.given.of_job}{self.record.run_id}"),
             details=fold_errors(self.errors),
         )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench.launch import user_job
 from vsphere_ml.bench.model.user_job import JobState
 from vsphere_ml.core.errors import GuestError, NotPossible, VsmlError
+from vsphere_ml.core.hints import CommandLine
 from vsphere_ml.core.order import count
 from vsphere_ml.flows.guests.guests import fold_errors
 from vsphere_ml.flows.jobs.given import GivenOptions
@@ -138,6 +139,6 @@ def _not_found(found: JobList, run_id: str, *, running: bool) -> NotPossible:
         f"{found.cluster}: there is {what}",
         code="job.not-found",
         target=found.cluster,
-        hint=f"vsml job list {found.given.of_job}".rstrip(),
+        hint=CommandLine(f"vsml job list {found.given.of_job}".rstrip()),
         details=fold_errors(found.errors),
     )

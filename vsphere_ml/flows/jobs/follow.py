@@ -12,6 +12,7 @@ from vsphere_ml.bench.launch.launchers import find_tag
 from vsphere_ml.bench.model.user_job import JobSettings, JobState, build_job
 from vsphere_ml.bench.proof.user_job import prove
 from vsphere_ml.core.errors import BenchError, VsmlError
+from vsphere_ml.core.hints import CommandLine
 from vsphere_ml.flows.bench.launch import in_each
 from vsphere_ml.lazy_dataclass import dataclass
 
@@ -135,7 +136,7 @@ def describe_end(job: FoundJob, lines: Sequence[str], file: str = "") -> BenchEr
             f"{record.run_id}: its processes are gone from {first} and left no exit status: killed, or it was rebooted",
             code="job.lost",
             target=record.run_id,
-            hint=f"vsml run {file}--sudo --only {first} -- 'uptime; dmesg -T | tail'",
+            hint=CommandLine(f"vsml run {file}--sudo --only {first} -- 'uptime; dmesg -T | tail'"),
         )
     if not job.status:
         return None

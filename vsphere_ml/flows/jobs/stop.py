@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import user_job
 from vsphere_ml.core.errors import GuestError, VsmlError
+from vsphere_ml.core.hints import CommandLine, Hint
 from vsphere_ml.core.order import fold_names
 from vsphere_ml.flows.guests.guests import fold_errors
 from vsphere_ml.flows.jobs.given import GivenOptions
@@ -52,13 +53,16 @@ class StoppedJob:
 
     def _advise(self) -> str:
         """Return what to type: the same again, or what takes the files away where nodes will never answer."""
-        again = f"vsml job stop {self.given.of_job}{self.record.run_id}{' --delete' if self.delete else ''}"
+        again = CommandLine(
+            f"vsml job stop {self.given.of_job}{self.record.run_id}{' --delete' if self.delete else ''}"
+        )
         if any(error.code not in _WITHOUT_VM for error in self.errors.values()):
             return again
-        again = f"{again}, once vCenter and the file have them again"
+        once = ", once vCenter and the file have them again"
         if not self.delete:
-            return again
-        return f"{again}; where they never will: vsml run {self.given.file}--sudo -- rm -rf {self.record.root}"
+            return Hint(again, once)
+        delete = CommandLine(f"vsml run {self.given.file}--sudo -- rm -rf {self.record.root}")
+        return Hint(again, once, "; where they never will: ", delete)
 
 
 def stop_job(guests: Guests, nodes: JobPlaces, record: JobRecord, *, delete: bool = False) -> StoppedJob:

@@ -32,6 +32,7 @@ from vsphere_ml.bench.model.user_job import (
 from vsphere_ml.bench.probe import survey
 from vsphere_ml.bench.proof.user_job import prove
 from vsphere_ml.core.errors import BenchError
+from vsphere_ml.core.hints import CommandLine
 from vsphere_ml.core.ports.kubernetes import ObjectRef
 from vsphere_ml.flows.jobs.fetch import FetchedJob, guard_writes
 from vsphere_ml.flows.jobs.find import JobList
@@ -165,7 +166,7 @@ class PodJobs:
         if seen.state is not JobState.RUNNING or not to_end:
             return seen
         events = self.api.list("Event", self.namespace)
-        hint = f"vsml job stop {self.given.of_job}{job.record.run_id} --delete"
+        hint = CommandLine(f"vsml job stop {self.given.of_job}{job.record.run_id} --delete")
         check_problems(find_problems(pods, events, job.record.run_id), elapsed_s, hint)
         return None
 
@@ -185,7 +186,7 @@ class PodJobs:
             f"{record.run_id}: its MPIJob is gone from {self.namespace}: somebody deleted it",
             code="job.lost",
             target=record.run_id,
-            hint=f"vsml job list {self.given.of_job}".rstrip(),
+            hint=CommandLine(f"vsml job list {self.given.of_job}".rstrip()),
         )
 
     def stop(self, record: JobRecord, *, delete: bool = False) -> StoppedJob:

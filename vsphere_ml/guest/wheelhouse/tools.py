@@ -7,6 +7,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.hints import CommandLine
 from vsphere_ml.core.nodes.container import NAME, SHARES, command_in_container
 from vsphere_ml.core.tools.horovod import Carrier
 from vsphere_ml.lazy_dataclass import dataclass
@@ -128,7 +129,7 @@ def check_tools(tools: BuildTools, carriers: Collection[Carrier], *, in_containe
     where = _Where(tools.node, in_container)
     if not tools.has_container:
         message = f"container {NAME} does not run, or does not share its folder"
-        hint = 'vsml configure, with the playbook "container"'
+        hint = '`vsml configure`, with the playbook "container"'
         raise NotPossible(f"{tools.node}: {message}", code="runtime.no-container", target=tools.node, hint=hint)
     if tools.missing:
         message = f"Horovod's build needs {', '.join(tools.missing)}"
@@ -150,6 +151,6 @@ class _Where:
 
     def refusal(self, message: str, packages: Collection[str], *, code: str) -> NotPossible:
         where = f"{self.node}, container {NAME}" if self.in_container else self.node
-        install = f"vsml run --sudo --only {self.node} -- apt-get install -y {' '.join(packages)}"
+        install = CommandLine(f"vsml run --sudo --only {self.node} -- apt-get install -y {' '.join(packages)}")
         hint = f"an image that has {', '.join(packages)}" if self.in_container else install
         return NotPossible(f"{where}: {message}", code=code, target=self.node, hint=hint)

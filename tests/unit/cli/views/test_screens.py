@@ -57,7 +57,8 @@ SPEC, FREE, TAKEN = cluster(2), pictures.quad_8u3(taken=False), pictures.quad_8u
 UNKNOWN = Locality.UNKNOWN
 WIDE = 1000  # of a pipe: nothing is folded
 INDENT = 8  # of lines that go on
-UNFOLDED = {"run"}  # a guest's own lines are left to the terminal
+# A guest's own lines are left to the terminal, and so is what can be typed.
+UNFOLDED = {"run", "job stop, some not seen to"}
 # Where lines may be broken: between words, and behind what holds two of them together; curves have other widths.
 WORD = re.compile(r"[^\s/,;:…│└├─░●]+")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.hints import CommandLine, Hint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +40,7 @@ def or_newest(records: Sequence[Path] | None) -> list[Path]:
             f"{RECORDS}/ has no record",
             code="record.unreadable",
             target=str(RECORDS),
-            hint="name a RECORD, or make one: vsml bench",
+            hint=Hint("name a RECORD, or make one: ", CommandLine("vsml bench")),
         )
     return [newest.parent]
 

@@ -12,6 +12,7 @@ from vsphere_ml.cli.bench.run_options import BenchOptions, WorkloadName
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, OnlyNodes, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.hints import CommandLine
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.launch.matrix import BenchSpec
@@ -77,7 +78,9 @@ def study_spec(given: BenchOptions, spec: ClusterSpec, design: StudyDesign, most
 
     matrix = given.matrix
     if given.own.script is not None:
-        raise ConfigError("a study is of vsml's own workloads", code="usage", hint="vsml bench --script FILE")
+        raise ConfigError(
+            "a study is of vsml's own workloads", code="usage", hint=CommandLine("vsml bench --script FILE")
+        )
     if other := [each for each in matrix.transport or () if each not in design.transports]:
         hint = " or ".join(f"--transport {each}" for each in design.transports)
         raise ConfigError(f"{design.name} does not compare {other[0]}", code="usage", hint=hint)

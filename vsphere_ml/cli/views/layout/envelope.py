@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
 
+from vsphere_ml.cli.given_file import name_file_in_data
 from vsphere_ml.core.codec import encode
 from vsphere_ml.core.errors import ConfigError
 
@@ -86,4 +87,4 @@ def as_data(error: VsmlError) -> ErrorFields:
 
 def text(document: Document) -> str:
     """Return a document as it is written."""
-    return json.dumps(encode(document), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(name_file_in_data(encode(document)), indent=2, ensure_ascii=False) + "\n"

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
+from vsphere_ml.core.hints import CommandLine
 from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.guest.playbooks.fields import (
     FieldError,
@@ -104,7 +105,7 @@ class PythonRuntime(Step):
             shell.run(f"find {_WHEELS} -mindepth 2 -name '*.whl' -exec mv -t {_WHEELS} {{}} +")
             return
         if not self.wheelhouse.wheels:
-            why, hint = f"there are no wheels in {self.wheelhouse}", "vsml runtime build --into DIR"
+            why, hint = f"there are no wheels in {self.wheelhouse}", CommandLine("vsml runtime build --into DIR")
             raise GuestError(reason=why, code="guest.file-missing", target=facts.name, hint=hint)
         shell.run(empty)
         for wheel in self.wheelhouse.wheels:
