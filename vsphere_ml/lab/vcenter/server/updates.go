@@ -196,6 +196,9 @@ func (u *updates) object(
 func (c *collector) read(
 	ctx *simulator.Context, properties []types.PropertySpec, reference types.ManagedObjectReference,
 ) (map[string]types.AnyType, bool) {
+	if values, ok := readPlainValues(ctx, properties, reference); ok {
+		return values, true
+	}
 	answer, ok := c.PropertyCollector.RetrievePropertiesEx(ctx, &types.RetrievePropertiesEx{
 		This:    c.Self,
 		SpecSet: []types.PropertyFilterSpec{{PropSet: properties, ObjectSet: []types.ObjectSpec{{Obj: reference}}}},
