@@ -20,6 +20,7 @@ from pyVmomi import SoapAdapter, VmomiSupport
 
 from vsphere_ml.vsphere.connection.bounds import AnswerTooLargeError, read_all
 from vsphere_ml.vsphere.connection.required import fits, source_of
+from vsphere_ml.vsphere.connection.tree_reader import LARGEST, read_tree
 from vsphere_ml.vsphere.connection.value_reader import ValueReader
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
 _soap: Any = SoapAdapter
 _types: Any = VmomiSupport
 _GZIP = zlib.MAX_WBITS + 16
-_PIECE = 16 << 10
+_PIECE = 64 << 10
 _SESSION = "vmware_soap_session"
+_BULK = {"RetrievePropertiesEx", "ContinueRetrievePropertiesEx"}
 # Bytes of a cached answer, as it comes; its values take far more memory.
 _LARGEST_CACHED = 1 << 20
 _MOST_CACHED = 4
@@ -132,9 +134,17 @@ class Stub(_soap.SoapStubAdapter):  # type: ignore[misc]
         if response.status not in {HTTPStatus.OK, HTTPStatus.INTERNAL_SERVER_ERROR}:
             raise HttpStatusError(response)
         packed = (response.getheader("Content-Encoding") or "").lower() == "gzip"
+        text: Any = _Unpacked(body, self._most) if packed else body
+        if info.wsdlName in _BULK:
+            beginning = _read_beginning(text)
+            answer = read_tree(beginning, info.result, self, source)
+            if answer is not None and fits(answer, info.result):
+                read_all(response)
+                return answer
+            text = _Continued(beginning, text)
         reader = _Reader(self, source)
         try:
-            answer = reader.Deserialize(_Unpacked(body, self._most) if packed else body, info.result)
+            answer = reader.Deserialize(text, info.result)
         except (OSError, HTTPException, MemoryError):
             raise
         except ExpatError as error:
@@ -167,6 +177,26 @@ class _Reader(_soap.SoapResponseDeserializer):  # type: ignore[misc]
     def StartElementHandler(self, tag: str, attr: Any) -> None:  # noqa: N802
         super().StartElementHandler(tag, attr)
         self.is_answer = self.is_answer or self.isFault or tag.endswith("Response")
+
+
+def _read_beginning(text: Any) -> bytes:
+    """Return a text, or the beginning of one that is too large for a tree."""
+    pieces, size = [], 0
+    while size <= LARGEST and (piece := text.read(_PIECE)):
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces)
+
+
+class _Continued:
+    """A text of which the beginning was read."""
+
+    def __init__(self, beginning: bytes, rest: Any) -> None:
+        self._beginning, self._rest = BytesIO(beginning), rest
+
+    def read(self, size: int) -> bytes:
+        data: bytes = self._beginning.read(size) or self._rest.read(size)
+        return data
 
 
 class _Unpacked:

@@ -27,7 +27,7 @@ _TYPE, _SERVER = "type", "serverGuid"  # of a reference to a managed object
 _NAMING = (_soap.XSI_TYPE, _TYPE)
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """Where a value goes in the object that it is of."""
 
     name: str
@@ -35,11 +35,11 @@ class _Place(NamedTuple):
     names_object: bool = False
 
 
-_IN_A_LIST, _UNDECIDED = _Place("["), _Place("")
+IN_A_LIST, UNDECIDED = Place("["), Place("")
 # By API version: the type that an element opens, or what makes the object, by its place and what its attributes say.
 _opened: dict[str, dict[tuple[Any, ...], Any]] = {}
 # Where a value goes, by the type above, the element's name and the value's type: pyvmomi has checked such a one before.
-_places: dict[tuple[Any, str, Any], _Place] = {}
+_places: dict[tuple[Any, str, Any], Place] = {}
 
 
 class ValueReader(_soap.SoapDeserializer):  # type: ignore[misc]
@@ -97,18 +97,18 @@ class ValueReader(_soap.SoapDeserializer):  # type: ignore[misc]
         opened, above = self.stack[-1], self.stack[-2]
         value = opened
         if isinstance(opened, type):
-            read = _reader_of(opened)
+            read = reader_of(opened)
             if read is None:
                 return False
             value = read(self.data, self.stub, self.serverGuid)
         key = (type(above), tag, type(value))
         place = _places.get(key)
         if place is None:
-            place = _places[key] = _find_place(above, tag, value)
-        if place is _UNDECIDED:
+            place = _places[key] = find_place(above, tag, value)
+        if place is UNDECIDED:
             return False
         self.stack.pop()
-        if place is _IN_A_LIST:
+        if place is IN_A_LIST:
             above.append(value)
         elif place.appends:
             vars(above)[place.name].append(value)
@@ -125,19 +125,19 @@ class ValueReader(_soap.SoapDeserializer):  # type: ignore[misc]
             self.stack[-1] = str
 
 
-def _find_place(above: Any, tag: str, value: Any) -> _Place:
+def find_place(above: Any, tag: str, value: Any) -> Place:
     """Return where a value goes, or that pyvmomi has to decide it each time. TypeError when it may not be there."""
     if isinstance(above, Exception) or type(value) is _soap.LocalizedMethodFault:
-        return _UNDECIDED
+        return UNDECIDED
     if isinstance(above, list):
-        return _IN_A_LIST
+        return IN_A_LIST
     if not isinstance(above, _types.DataObject):
-        return _UNDECIDED
+        return UNDECIDED
     info = above._GetPropertyInfo(tag.rpartition(_soap.NS_SEP)[2])  # noqa: SLF001 - where pyvmomi keeps a type's fields
     if issubclass(info.type, list) and not isinstance(value, list):
-        return _Place(info.name, appends=True)
+        return Place(info.name, appends=True)
     _types.CheckField(info, value)
-    return _Place(info.name, names_object=info.name == "obj" and isinstance(above, _ABOUT_AN_OBJECT))
+    return Place(info.name, names_object=info.name == "obj" and isinstance(above, _ABOUT_AN_OBJECT))
 
 
 def _maker_of(kind: Any) -> Callable[[AnswerSource], Any]:
@@ -150,7 +150,7 @@ def _boolean(text: str, *_: Any) -> bool:
 
 
 @cache
-def _reader_of(kind: Any) -> Callable[..., Any] | None:
+def reader_of(kind: Any) -> Callable[..., Any] | None:
     """Return what makes a value of an element's text; None for what pyvmomi has to read."""
     if kind is str:
         return lambda text, *_: text

@@ -1,0 +1,161 @@
+"""Reads the answer of a bulk read a third quicker: a parser in C makes a tree of it, and values are made of that.
+
+What an element opens and where its value goes is found out by the reader of streams (`value_reader`), which is
+pyvmomi's, once for each kind of element. An answer that has anything out of the ordinary (a fault, a prefix with two
+meanings, more bytes than a tree should take) is left to that reader as a whole, and so is one that cannot be read.
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, NamedTuple
+from xml.etree import ElementTree as ET
+
+from pyVmomi import SoapAdapter, VmomiSupport
+
+from vsphere_ml.vsphere.connection.required import blank_object, source_of
+from vsphere_ml.vsphere.connection.value_reader import IN_A_LIST, UNDECIDED, ValueReader, find_place, reader_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from vsphere_ml.vsphere.connection.required import AnswerSource
+    from vsphere_ml.vsphere.connection.value_reader import Place
+
+_soap: Any = SoapAdapter
+_types: Any = VmomiSupport
+LARGEST = 8 << 20  # bytes; a tree takes about six times as many
+_XSI_TYPE, _TYPE = "{" + _soap.XMLNS_XSI + "}type", "type"
+_EXPECTED = {_XSI_TYPE, _TYPE}
+
+
+class _UnusualError(Exception):
+    """The answer has something that only the reader of streams reads."""
+
+
+class _Opening(NamedTuple):
+    """What an element opens: a list or an object to be filled, or a value that is made of its text.
+
+    With neither it is of one of the rare types whose values pyvmomi makes, such as dates.
+    """
+
+    make: Callable[[AnswerSource], Any] | None
+    read: Callable[..., Any] | None
+    places: dict[Any, Place]  # where the value goes, by its type
+
+
+_Openings = dict[Any, _Opening]  # by the element's name and the types that its attributes say
+# By API version and the meaning of prefixes, and by the type that the elements stand in.
+_known: dict[Any, dict[Any, _Openings]] = {}
+
+
+def read_tree(text: bytes, result: Any, stub: Any, source: AnswerSource) -> Any:
+    """Return the values of an answer that is an object of type `result`; None when the reader of streams has to."""
+    if len(text) > LARGEST:
+        return None
+    try:
+        root, prefixes = _parse(text)
+        return _Walk(stub, source, prefixes).read_answer(root, result)
+    except Exception:  # noqa: BLE001 - of every kind; the other reader meets it again, and says what it is
+        return None
+
+
+def _parse(text: bytes) -> tuple[Any, dict[str | None, str]]:
+    """Return the tree, and what its prefixes mean. ET.ParseError, or _UnusualError for one with two meanings."""
+    parsing: Any = ET.iterparse(BytesIO(text), ("start-ns",))  # noqa: S314 - see above
+    prefixes: dict[str | None, str] = {}
+    for _, (prefix, uri) in parsing:
+        if prefixes.setdefault(prefix or None, uri) != uri:
+            raise _UnusualError
+    return parsing.root, prefixes
+
+
+class _Walk:
+    """One answer while it is read."""
+
+    def __init__(self, stub: Any, source: AnswerSource, prefixes: Mapping[str | None, str]) -> None:
+        self._stub, self._source = stub, source
+        self._reader = ValueReader(stub, source)
+        self._reader.nsMap = {prefix: [uri] for prefix, uri in prefixes.items()}
+        self._reader.isFault = False
+        self._openings = _known.setdefault((stub.version, frozenset(prefixes.items())), {})
+
+    def read_answer(self, root: Any, result: Any) -> Any:
+        """Return the one result of an envelope."""
+        ((answer,),) = root  # one body, with one answer
+        (value,) = answer
+        if not answer.tag.endswith("Response") or value.attrib:
+            raise _UnusualError
+        made = blank_object(result, self._stub.version).make(self._source)
+        self._fill(made, value)
+        return made
+
+    def _fill(self, above: Any, element: Any) -> None:
+        """Put the values of an element's children into what is above them."""
+        kind = type(above)
+        openings = self._openings.get(kind)
+        if openings is None:
+            openings = self._openings[kind] = {}
+        for child in element:
+            attributes = child.attrib
+            key = child.tag if not attributes else (child.tag, attributes.get(_XSI_TYPE), attributes.get(_TYPE))
+            opening = openings.get(key)
+            if opening is None:
+                opening = openings[key] = self._learn(above, child)
+            if opening.read is not None and not len(child):
+                value = opening.read(child.text or "", self._stub, None)
+            elif opening.make is None:
+                self._put_slowly(above, child)
+                continue
+            else:
+                value = opening.make(self._source)
+                self._fill(value, child)
+            place = opening.places.get(type(value))
+            if place is None:
+                place = opening.places[type(value)] = _find_place(above, child, value)
+            if place is IN_A_LIST:
+                above.append(value)
+            elif place.appends:
+                above.__dict__[place.name].append(value)
+            else:
+                above.__dict__[place.name] = value
+                if place.names_object:
+                    self._source = source_of(value, self._source.method)
+
+    def _put_slowly(self, above: Any, element: Any) -> None:
+        if len(element):
+            raise _UnusualError
+        reader, tag = self._reader, _spelled(element.tag)
+        reader.stack = [above]
+        reader.StartElementHandler(tag, {_spelled(name): word for name, word in element.items()})
+        reader.CharacterDataHandler(element.text or "")
+        reader.EndElementHandler(tag)
+
+    def _learn(self, above: Any, element: Any) -> _Opening:
+        """Ask the reader of streams what an element opens here."""
+        if not element.attrib.keys() <= _EXPECTED:
+            raise _UnusualError
+        reader = self._reader
+        reader.stack = [above]
+        reader.StartElementHandler(_spelled(element.tag), {_spelled(name): word for name, word in element.items()})
+        opened = reader.stack.pop()
+        if isinstance(opened, type):
+            read = reader_of(opened)
+            return _Opening(None, read, {})
+        if isinstance(opened, Exception) or type(opened) is _soap.LocalizedMethodFault:
+            raise _UnusualError
+        kind: Any = type(opened)
+        make = (lambda _: kind()) if isinstance(opened, list) else blank_object(kind, self._stub.version).make
+        return _Opening(make, None, {})
+
+
+def _spelled(name: str) -> str:
+    """Return a name of a tree as pyvmomi has its parser spell it."""
+    return name[1:].replace("}", _soap.NS_SEP, 1) if name.startswith("{") else name
+
+
+def _find_place(above: Any, element: Any, value: Any) -> Place:
+    place = find_place(above, _spelled(element.tag), value)
+    if place is UNDECIDED:
+        raise _UnusualError
+    return place
