@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from vsphere_ml.vsphere.connection.required import AnswerSource
-    from vsphere_ml.vsphere.connection.value_reader import Place
+    from vsphere_ml.vsphere.connection.value_reader import ValuePlace
 
 _soap: Any = SoapAdapter
 _types: Any = VmomiSupport
@@ -41,7 +41,7 @@ class _Opening(NamedTuple):
 
     make: Callable[[AnswerSource], Any] | None
     read: Callable[..., Any] | None
-    places: dict[Any, Place]  # where the value goes, by its type
+    places: dict[Any, ValuePlace]  # where the value goes, by its type
 
 
 _Openings = dict[Any, _Opening]  # by the element's name and the types that its attributes say
@@ -125,9 +125,9 @@ class _Walk:
     def _put_slowly(self, above: Any, element: Any) -> None:
         if len(element):
             raise _UnusualError
-        reader, tag = self._reader, _spelled(element.tag)
+        reader, tag = self._reader, _pyvmomi_name(element.tag)
         reader.stack = [above]
-        reader.StartElementHandler(tag, {_spelled(name): word for name, word in element.items()})
+        reader.StartElementHandler(tag, {_pyvmomi_name(name): word for name, word in element.items()})
         reader.CharacterDataHandler(element.text or "")
         reader.EndElementHandler(tag)
 
@@ -137,7 +137,9 @@ class _Walk:
             raise _UnusualError
         reader = self._reader
         reader.stack = [above]
-        reader.StartElementHandler(_spelled(element.tag), {_spelled(name): word for name, word in element.items()})
+        reader.StartElementHandler(
+            _pyvmomi_name(element.tag), {_pyvmomi_name(name): word for name, word in element.items()}
+        )
         opened = reader.stack.pop()
         if isinstance(opened, type):
             read = reader_of(opened)
@@ -149,13 +151,13 @@ class _Walk:
         return _Opening(make, None, {})
 
 
-def _spelled(name: str) -> str:
+def _pyvmomi_name(name: str) -> str:
     """Return a name of a tree as pyvmomi has its parser spell it."""
     return name[1:].replace("}", _soap.NS_SEP, 1) if name.startswith("{") else name
 
 
-def _find_place(above: Any, element: Any, value: Any) -> Place:
-    place = find_place(above, _spelled(element.tag), value)
+def _find_place(above: Any, element: Any, value: Any) -> ValuePlace:
+    place = find_place(above, _pyvmomi_name(element.tag), value)
     if place is UNDECIDED:
         raise _UnusualError
     return place

@@ -27,7 +27,7 @@ _TYPE, _SERVER = "type", "serverGuid"  # of a reference to a managed object
 _NAMING = (_soap.XSI_TYPE, _TYPE)
 
 
-class Place(NamedTuple):
+class ValuePlace(NamedTuple):
     """Where a value goes in the object that it is of."""
 
     name: str
@@ -35,11 +35,11 @@ class Place(NamedTuple):
     names_object: bool = False
 
 
-IN_A_LIST, UNDECIDED = Place("["), Place("")
+IN_A_LIST, UNDECIDED = ValuePlace("["), ValuePlace("")
 # By API version: the type that an element opens, or what makes the object, by its place and what its attributes say.
 _opened: dict[str, dict[tuple[Any, ...], Any]] = {}
 # Where a value goes, by the type above, the element's name and the value's type: pyvmomi has checked such a one before.
-_places: dict[tuple[Any, str, Any], Place] = {}
+_places: dict[tuple[Any, str, Any], ValuePlace] = {}
 
 
 class ValueReader(_soap.SoapDeserializer):  # type: ignore[misc]
@@ -125,7 +125,7 @@ class ValueReader(_soap.SoapDeserializer):  # type: ignore[misc]
             self.stack[-1] = str
 
 
-def find_place(above: Any, tag: str, value: Any) -> Place:
+def find_place(above: Any, tag: str, value: Any) -> ValuePlace:
     """Return where a value goes, or that pyvmomi has to decide it each time. TypeError when it may not be there."""
     if isinstance(above, Exception) or type(value) is _soap.LocalizedMethodFault:
         return UNDECIDED
@@ -135,9 +135,9 @@ def find_place(above: Any, tag: str, value: Any) -> Place:
         return UNDECIDED
     info = above._GetPropertyInfo(tag.rpartition(_soap.NS_SEP)[2])  # noqa: SLF001 - where pyvmomi keeps a type's fields
     if issubclass(info.type, list) and not isinstance(value, list):
-        return Place(info.name, appends=True)
+        return ValuePlace(info.name, appends=True)
     _types.CheckField(info, value)
-    return Place(info.name, names_object=info.name == "obj" and isinstance(above, _ABOUT_AN_OBJECT))
+    return ValuePlace(info.name, names_object=info.name == "obj" and isinstance(above, _ABOUT_AN_OBJECT))
 
 
 def _maker_of(kind: Any) -> Callable[[AnswerSource], Any]:
