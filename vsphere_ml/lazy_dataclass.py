@@ -52,7 +52,7 @@ def _is_unusual(kind: type, options: dict[str, bool]) -> bool:
 
 def _define(kind: type, *, frozen: bool, kw_only: bool) -> type:
     documentation = kind.__doc__
-    kind.__doc__ = documentation or ""  # for None a signature would be made
+    kind.__doc__ = documentation or " "  # else one would be made of a signature
     defined: Any = _standard(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(kind)
     defined.__doc__ = documentation
     compared = _values_of(each.name for each in fields(defined) if each.compare)

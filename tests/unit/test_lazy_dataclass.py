@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import pickle
 import subprocess
 import sys
@@ -73,6 +74,8 @@ def _classes(make: Any) -> dict[str, Any]:
 
     @make(frozen=True, slots=True)
     class Spoken:
+        """A value that says something else of itself."""
+
         name: str
 
         def __repr__(self) -> str:
@@ -80,10 +83,14 @@ def _classes(make: Any) -> dict[str, Any]:
 
     @make(frozen=True, slots=True, order=True)
     class Ordered:
+        """A value with an order."""
+
         name: str
 
     @make(frozen=True, slots=True, eq=False)
     class Single:
+        """A value that is like no other."""
+
         name: str
 
     made = (Named, Placed, One, Nothing, Changing, Mixed, Derived, Spoken, Ordered, Single)
@@ -193,6 +200,11 @@ def test_nothing_is_compiled_before_a_value_is_made() -> None:
     after = kind.__init__
     kind(name="b")
     assert kind.__init__ is after
+
+
+def test_no_signature_is_made_for_a_class_without_a_docstring(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inspect, "signature", lambda _: pytest.fail("that takes as long as to compile a method"))
+    assert _classes(_MAKERS["lazy"])["Placed"].__doc__ is None
 
 
 def test_what_a_provision_imports_is_not_compiled() -> None:

@@ -8,7 +8,7 @@ from rich.console import Group
 
 from vsphere_ml.cli.views.layout.envelope import as_data
 from vsphere_ml.cli.views.layout.text import keep_lines, line
-from vsphere_ml.core.order import count
+from vsphere_ml.core.order import count, fold_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def data(said: CommandResult) -> RunData:
 def _parts(said: CommandResult) -> Iterator[Text]:
     for group in said.groups:
         status = "" if group.answer.ok else f", exit status {group.answer.status}"
-        yield line((", ".join(group.nodes), "bold"), f" ({count(len(group.nodes), 'node')}{status})")
+        yield line((", ".join(fold_names(group.nodes)), "bold"), f" ({count(len(group.nodes), 'node')}{status})")
         for printed in (group.answer.out, group.answer.err):
             if printed.strip("\n"):
                 yield keep_lines(printed.rstrip("\n"))
