@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 from pyVmomi import SoapAdapter, VmomiSupport
 
 from vsphere_ml.vsphere.connection.required import blank_object, source_of
-from vsphere_ml.vsphere.connection.value_reader import IN_A_LIST, UNDECIDED, ValueReader, find_place, reader_of
+from vsphere_ml.vsphere.connection.value_reader import UNDECIDED, ValueReader, find_place, reader_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,7 +26,6 @@ _soap: Any = SoapAdapter
 _types: Any = VmomiSupport
 LARGEST = 8 << 20  # bytes; a tree takes about six times as many
 _XSI_TYPE, _TYPE = "{" + _soap.XMLNS_XSI + "}type", "type"
-_EXPECTED = {_XSI_TYPE, _TYPE}
 
 
 class _UnusualError(Exception):
@@ -96,31 +95,42 @@ class _Walk:
         openings = self._openings.get(kind)
         if openings is None:
             openings = self._openings[kind] = {}
+        stub, fields = self._stub, None if isinstance(above, list) else vars(above)
         for child in element:
-            attributes = child.attrib
-            key = child.tag if not attributes else (child.tag, attributes.get(_XSI_TYPE), attributes.get(_TYPE))
+            key = child.tag if not child.attrib else self._key(child)
             opening = openings.get(key)
             if opening is None:
                 opening = openings[key] = self._learn(above, child)
-            if opening.read is not None and not len(child):
-                value = opening.read(child.text or "", self._stub, None)
-            elif opening.make is None:
+            make, read, places = opening
+            if read is not None and not len(child):
+                value = read(child.text or "", stub, None)
+            elif make is None:
                 self._put_slowly(above, child)
                 continue
             else:
-                value = opening.make(self._source)
+                value = make(self._source)
                 self._fill(value, child)
-            place = opening.places.get(type(value))
+            place = places.get(type(value))
             if place is None:
-                place = opening.places[type(value)] = _find_place(above, child, value)
-            if place is IN_A_LIST:
+                place = places[type(value)] = _find_place(above, child, value)
+            name, appends, names_object = place
+            if fields is None:
                 above.append(value)
-            elif place.appends:
-                above.__dict__[place.name].append(value)
+            elif appends:
+                fields[name].append(value)
             else:
-                above.__dict__[place.name] = value
-                if place.names_object:
+                fields[name] = value
+                if names_object:
                     self._source = source_of(value, self._source.method)
+
+    @staticmethod
+    def _key(element: Any) -> tuple[str, str | None, str | None]:
+        """Return what says what an element with attributes opens. _UnusualError for one with others."""
+        attributes = element.attrib
+        key = element.tag, attributes.get(_XSI_TYPE), attributes.get(_TYPE)
+        if len(attributes) != 2 - key.count(None):
+            raise _UnusualError
+        return key
 
     def _put_slowly(self, above: Any, element: Any) -> None:
         if len(element):
@@ -133,8 +143,6 @@ class _Walk:
 
     def _learn(self, above: Any, element: Any) -> _Opening:
         """Ask the reader of streams what an element opens here."""
-        if not element.attrib.keys() <= _EXPECTED:
-            raise _UnusualError
         reader = self._reader
         reader.stack = [above]
         reader.StartElementHandler(

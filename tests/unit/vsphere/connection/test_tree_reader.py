@@ -129,6 +129,11 @@ def test_what_is_out_of_the_ordinary_is_left_to_the_other_reader(name: str) -> N
     assert by_tree(answer(VALUES["text"])) is not None
 
 
+def test_an_attribute_that_comes_later_is_not_passed_over() -> None:
+    assert by_tree(answer(VALUES["reference"])) is not None
+    assert by_tree(answer(LEFT["foreign attribute"])) is None
+
+
 @pytest.mark.parametrize(
     "text",
     [b"", b"<html>no</html>", answer(VALUES["text"])[:-20], ENVELOPE.format("").replace("Response", "Fault").encode()],
