@@ -139,11 +139,14 @@ func readBulk(ctx *simulator.Context, specs []types.PropertyFilterSpec) ([]encod
 func readPlainValues(
 	ctx *simulator.Context, wanted []types.PropertySpec, reference types.ManagedObjectReference,
 ) (values map[string]types.AnyType, plain bool) {
-	if ctx.Session == nil || ctx.Session.Get(reference) == nil || !plainlyNamed(wanted) {
+	if ctx.Session == nil || !plainlyNamed(wanted) {
 		return nil, false
 	}
-	values, plain = map[string]types.AnyType{}, true
 	ctx.WithLock(reference, func() {
+		if ctx.Session.Get(reference) == nil {
+			return
+		}
+		values, plain = map[string]types.AnyType{}, true
 		object := managedObject(ctx, reference)
 		for _, each := range wanted {
 			for _, name := range pathsOf(reference, object.Type(), each) {
@@ -191,11 +194,14 @@ func plainlyNamed(wanted []types.PropertySpec) bool {
 
 // start reads a starting object, if it is wanted itself, and returns what its view holds.
 func (b *bulkRead) start(start types.ObjectSpec) (inside []types.ManagedObjectReference, ok bool) {
-	// An object that has gone is a fault or left out; both are the simulator's to say.
-	if b.ctx.Session.Get(start.Obj) == nil || len(start.SelectSet) > 1 {
+	if len(start.SelectSet) > 1 {
 		return nil, false
 	}
 	b.ctx.WithLock(start.Obj, func() {
+		// An object that has gone is a fault or left out; both are the simulator's to say.
+		if b.ctx.Session.Get(start.Obj) == nil {
+			return
+		}
 		if inside, ok = b.follow(start); ok && (start.SelectSet == nil || start.Skip == nil || !*start.Skip) {
 			b.object(start.Obj)
 		}
@@ -291,7 +297,7 @@ func valueAt(value reflect.Value, name string) (property types.AnyType, known bo
 		for value.Kind() == reflect.Interface || value.Kind() == reflect.Pointer {
 			value = value.Elem()
 		}
-		if value.Kind() != reflect.Struct {
+		if value.Kind() != reflect.Struct || part == "" {
 			return nil, false
 		}
 		value = value.FieldByName(strings.ToUpper(part[:1]) + part[1:])

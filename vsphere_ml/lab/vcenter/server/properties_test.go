@@ -78,6 +78,38 @@ func TestABulkReadAnswersAsTheSimulatorDoes(t *testing.T) {
 	}
 }
 
+// A path that no property has is named so, and holds no lock.
+func TestAPathThatIsNoneIsAMissingProperty(t *testing.T) {
+	lab := startLab(t, "quad-8.0u3")
+	ctx := signedIn(lab)
+	machine := lab.Context.Map.Any("VirtualMachine").Reference()
+	for _, name := range []string{"", "config.", ".name", "config..name", "name.x", "layoutEx.file.key"} {
+		read, ok := readBulk(ctx, []types.PropertyFilterSpec{{
+			PropSet:   []types.PropertySpec{{Type: "VirtualMachine", PathSet: []string{name}}},
+			ObjectSet: []types.ObjectSpec{{Obj: machine}},
+		}})
+		if !ok || len(read) != 1 || !strings.Contains(string(read[0].Content), "<missingSet><path>"+name+"</path>") {
+			t.Errorf("%q: %s", name, read)
+		}
+	}
+}
+
+// An object may go between two reads, as tasks and views do.
+func TestAnObjectThatHasGoneIsTheSimulatorsToName(t *testing.T) {
+	lab := startLab(t, "quad-8.0u3")
+	ctx := signedIn(lab)
+	gone := types.ManagedObjectReference{Type: "Task", Value: "task-gone"}
+	wanted := []types.PropertySpec{{Type: "Task", PathSet: []string{"info.state"}}}
+	if _, plain := readPlainValues(ctx, wanted, gone); plain {
+		t.Error("values were read of a task that has gone")
+	}
+	step := &types.TraversalSpec{Path: "view"}
+	start := types.ObjectSpec{Obj: gone, SelectSet: []types.BaseSelectionSpec{step}}
+	if _, ok := readBulk(ctx, []types.PropertyFilterSpec{{PropSet: wanted, ObjectSet: []types.ObjectSpec{start}}}); ok {
+		t.Error("a view that has gone was followed")
+	}
+}
+
 func TestAViewIsReadInPages(t *testing.T) {
 	lab := startLab(t, "quad-8.0u3")
 	client := login(t, lab)
