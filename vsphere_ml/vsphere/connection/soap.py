@@ -167,7 +167,10 @@ def _answers(answer: Any, info: Any, *, fault: bool) -> bool:
 
 
 class _Reader(_soap.SoapResponseDeserializer):  # type: ignore[misc]
-    """Notes whether there was an answer at all: a page of HTML is XML too."""
+    """Notes whether there was an answer at all: a page of HTML is XML too.
+
+    Entities of a server's own, which no SOAP message may have, are not expanded: they can become any number of values.
+    """
 
     def __init__(self, stub: Stub, source: AnswerSource) -> None:
         super().__init__(stub)
@@ -175,8 +178,14 @@ class _Reader(_soap.SoapResponseDeserializer):  # type: ignore[misc]
         self.is_answer = False
 
     def StartElementHandler(self, tag: str, attr: Any) -> None:  # noqa: N802
+        self.parser.DefaultHandler = _refuse_entity  # that there is one keeps entities from being expanded
         super().StartElementHandler(tag, attr)
         self.is_answer = self.is_answer or self.isFault or tag.endswith("Response")
+
+
+def _refuse_entity(markup: str) -> None:
+    if markup.startswith("&"):
+        raise UnexpectedAnswerError("the answer has entities of its own")
 
 
 def _read_beginning(text: Any) -> bytes:

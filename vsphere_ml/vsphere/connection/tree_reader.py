@@ -2,7 +2,8 @@
 
 What an element opens and where its value goes is found out by the reader of streams (`value_reader`), which is
 pyvmomi's, once for each kind of element. An answer that has anything out of the ordinary (a fault, a prefix with two
-meanings, more bytes than a tree should take) is left to that reader as a whole, and so is one that cannot be read.
+meanings, entities of its own, more bytes than a tree should take) is left to that reader as a whole, and so is one that
+cannot be read.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ _soap: Any = SoapAdapter
 _types: Any = VmomiSupport
 LARGEST = 8 << 20  # bytes; a tree takes about six times as many
 _XSI_TYPE, _TYPE = "{" + _soap.XMLNS_XSI + "}type", "type"
+_ENVELOPE = [f"{{{_soap.XMLNS_SOAPENV}}}Envelope", f"{{{_soap.XMLNS_SOAPENV}}}Body"]
+# Of entities, which become any number of elements; in UTF-16 there are zero bytes.
+_DECLARATION = (b"<!DOCTYPE", b"\0")
+# Far more than servers send: their answers have one or two sets of prefixes, and a property a hundred types.
+_MOST_PREFIXES, _MOST_OPENINGS = 16, 1000
 
 
 class _UnusualError(Exception):
@@ -50,7 +56,7 @@ _known: dict[Any, dict[Any, _Openings]] = {}
 
 def read_tree(text: bytes, result: Any, stub: Any, source: AnswerSource) -> Any:
     """Return the values of an answer that is an object of type `result`; None when the reader of streams has to."""
-    if len(text) > LARGEST:
+    if len(text) > LARGEST or any(each in text for each in _DECLARATION):
         return None
     try:
         root, prefixes = _parse(text)
@@ -77,13 +83,15 @@ class _Walk:
         self._reader = ValueReader(stub, source)
         self._reader.nsMap = {prefix: [uri] for prefix, uri in prefixes.items()}
         self._reader.isFault = False
-        self._openings = _known.setdefault((stub.version, frozenset(prefixes.items())), {})
+        key = (stub.version, frozenset(prefixes.items()))
+        self._openings = _known[key] if key in _known else _remember(_known, key, {}, _MOST_PREFIXES)
 
     def read_answer(self, root: Any, result: Any) -> Any:
         """Return the one result of an envelope."""
-        ((answer,),) = root  # one body, with one answer
+        (body,) = root
+        (answer,) = body
         (value,) = answer
-        if not answer.tag.endswith("Response") or value.attrib:
+        if [root.tag, body.tag] != _ENVELOPE or not answer.tag.endswith("Response") or value.attrib:
             raise _UnusualError
         made = blank_object(result, self._stub.version).make(self._source)
         self._fill(made, value)
@@ -100,7 +108,7 @@ class _Walk:
             key = child.tag if not child.attrib else self._key(child)
             opening = openings.get(key)
             if opening is None:
-                opening = openings[key] = self._learn(above, child)
+                opening = _remember(openings, key, self._learn(above, child), _MOST_OPENINGS)
             make, read, places = opening
             if read is not None and not len(child):
                 value = read(child.text or "", stub, None)
@@ -157,6 +165,13 @@ class _Walk:
         kind: Any = type(opened)
         make = (lambda _: kind()) if isinstance(opened, list) else blank_object(kind, self._stub.version).make
         return _Opening(make, None, {})
+
+
+def _remember(known: dict[Any, Any], key: Any, value: Any, most: int) -> Any:
+    """Return a value, remembered where there are not too many: what they are known by is what a server has written."""
+    if len(known) < most:
+        known[key] = value
+    return value
 
 
 def _pyvmomi_name(name: str) -> str:

@@ -94,3 +94,12 @@ def test_a_broken_answer_is_refused_after_a_whole_one_and_is_not_cached(stub: St
         with pytest.raises(UnexpectedAnswerError):
             ask(stub)
         assert ask(stub) is first
+
+
+def test_entities_that_the_server_declares_are_not_expanded(stub: Stub) -> None:
+    declared = PAGE.replace("?>", '?><!DOCTYPE x [<!ENTITY few "aaaa"><!ENTITY many "&few;&few;&few;&few;">]>', 1)
+    usual = PAGE.format(name="a &amp;&#32;b<!-- c --><![CDATA[&many;]]>")
+    Connection.answers += [declared.format(name="&many;"), usual]
+    with pytest.raises(UnexpectedAnswerError):
+        ask(stub)
+    assert names(ask(stub)) == ["a & b&many;"]

@@ -134,10 +134,19 @@ def test_an_attribute_that_comes_later_is_not_passed_over() -> None:
     assert by_tree(answer(LEFT["foreign attribute"])) is None
 
 
+WITH_ENTITY = answer(VALUES["text"]).replace(b"?>", b'?><!DOCTYPE x [<!ENTITY e "b">]>', 1)
+
+
 @pytest.mark.parametrize(
     "text",
-    [b"", b"<html>no</html>", answer(VALUES["text"])[:-20], ENVELOPE.format("").replace("Response", "Fault").encode()],
-    ids=["nothing", "a page", "cut off", "a fault"],
+    [
+        *(b"", b"<html>no</html>", answer(VALUES["text"])[:-20]),
+        ENVELOPE.format("").replace("Response", "Fault").encode(),
+        answer(VALUES["text"]).replace(b"soapenv:Body", b"RetrievePropertiesExResponse"),
+        WITH_ENTITY,
+        WITH_ENTITY.decode().replace("UTF-8", "UTF-16").encode("utf-16"),
+    ],
+    ids=["nothing", "a page", "cut off", "a fault", "an answer around an answer", "entities", "entities in UTF-16"],
 )
 def test_what_is_no_answer_is_left_to_the_other_reader(text: bytes) -> None:
     assert by_tree(text) is None
@@ -147,6 +156,18 @@ def test_a_large_answer_is_left_to_the_other_reader(monkeypatch: pytest.MonkeyPa
     text = answer(VALUES["text"])
     monkeypatch.setattr(tree_reader, "LARGEST", len(text) - 1)
     assert by_tree(text) is None
+
+
+def test_what_a_server_varies_at_will_is_not_remembered_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_reader, "_MOST_PREFIXES", 2)
+    monkeypatch.setattr(tree_reader, "_MOST_OPENINGS", 3)
+    for at in range(4):
+        values = [f'<val xmlns:p{at}="urn:{at}" xsi:type="xsd:string" type="{each}">a</val>' for each in range(5)]
+        text = answer(*values)
+        assert same(by_tree(text), by_stream(text))
+    sizes = [len(openings) for known in tree_reader._known.values() for openings in known.values()]
+    assert len(tree_reader._known) == 2
+    assert max(sizes) == 3
 
 
 def test_a_value_that_is_left_out_is_named_with_the_object_that_it_would_be_of() -> None:
