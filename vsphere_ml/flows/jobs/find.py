@@ -135,8 +135,9 @@ def choose_job(found: JobList, run_id: str, *, running: bool = False) -> FoundJo
 
 def _not_found(found: JobList, run_id: str, *, running: bool) -> NotPossible:
     what = f"no job {run_id}" if run_id else "no job that runs" if running else "no job"
+    where = " on the nodes that could be asked" if found.errors else ""
     return NotPossible(
-        f"{found.cluster}: there is {what}",
+        f"{found.cluster}: there is {what}{where}",
         code="job.not-found",
         target=found.cluster,
         hint=CommandLine(f"vsml job list {found.given.of_job}".rstrip()),

@@ -212,8 +212,8 @@ class PodJobs:
     def fetch(self, record: JobRecord, into: Path) -> FetchedJob:
         """Put what each worker's ranks made below `into/WORKER`, the log beside that of the first.
 
-        BenchError `job.files-too-large` where it is more than a log keeps, `job.log-gone` where the log went with its
-        pod; ConfigError `file.unwritable` for a folder that cannot be written.
+        BenchError `job.files-too-large` where it is more than a log keeps, `job.log-gone` where there is no pod
+        that has it; ConfigError `file.unwritable` for a folder that cannot be written.
         """
         listed = self._list_pods(record)
         if self._find_launcher(listed) is None:
@@ -230,7 +230,7 @@ class PodJobs:
 
 def _log_gone(record: JobRecord) -> BenchError:
     return BenchError(
-        f"{record.run_id}: its launcher's pod is gone, and with it the log and what ranks made",
+        f"{record.run_id}: it has no launcher's pod, not yet or not any more, so there is nothing to fetch",
         code="job.log-gone",
         target=record.run_id,
         hint="let the program write what is to last to storage of the site's",

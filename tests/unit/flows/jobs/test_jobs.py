@@ -72,6 +72,16 @@ def test_a_job_is_the_one_that_is_named_or_the_latest_or_the_one_that_runs(
         assert error.code == chosen  # noqa: PT017 - a name or a code
 
 
+def test_where_not_all_nodes_could_be_asked_no_job_is_said_to_be_on_none_of_them() -> None:
+    errors = {"node-2": GuestError(reason="it does not answer", code="guest.unreachable", target="node-2")}
+    said = []
+    for each in ({}, errors):
+        with pytest.raises(NotPossible) as raised:
+            choose_job(JobList(cluster="train", jobs=(), errors=each), "train-dd")
+        said.append(raised.value.message)
+    assert said[0] != said[1]
+
+
 @pytest.mark.parametrize(
     ("state", "status", "code"),
     [
