@@ -21,6 +21,7 @@ __all__ = ["dataclass"]
 
 _standard = dataclasses.dataclass  # noqa: TID251
 _OWN_METHODS = {"__init__", "__repr__", "__eq__", "__hash__"}
+_OWN_METHODS |= {"__setattr__", "__delattr__", "__getstate__", "__setstate__"}  # of a frozen one
 _SUPPORTED = {"frozen", "slots", "kw_only"}
 
 
@@ -55,15 +56,25 @@ def _define(kind: type, *, frozen: bool, kw_only: bool) -> type:
     kind.__doc__ = documentation or " "  # else one would be made of a signature
     defined: Any = _standard(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(kind)
     defined.__doc__ = documentation
+    _refuse_mixture(defined, frozen=frozen)
     compared = _values_of(each.name for each in fields(defined) if each.compare)
+    hashed = _values_of(each.name for each in fields(defined) if (each.compare if each.hash is None else each.hash))
     defined.__init__ = _late_init(defined)
     defined.__repr__ = _show
     defined.__eq__ = _equality(compared)
-    defined.__hash__ = (lambda self: hash(compared(self))) if frozen else None
+    defined.__hash__ = (lambda self: hash(hashed(self))) if frozen else None
     if frozen:
         defined.__setattr__, defined.__delattr__ = _refuse_value, _refuse_deletion
         defined.__getstate__, defined.__setstate__ = _get_state, _set_state
     return defined  # type: ignore[no-any-return]
+
+
+def _refuse_mixture(defined: Any, *, frozen: bool) -> None:
+    """Raise TypeError, as the standard library does, for a class that is frozen below one that is not, or reversed."""
+    above = [each for each in defined.__mro__[1:] if dataclasses.is_dataclass(each)]
+    if any((each.__setattr__ is _refuse_value) is not frozen for each in above):
+        first, second = ("frozen", "a non-frozen") if frozen else ("non-frozen", "a frozen")
+        raise TypeError(f"cannot inherit {first} dataclass from {second} one")
 
 
 def _values_of(names: Iterable[str]) -> Callable[[Any], tuple[Any, ...]]:

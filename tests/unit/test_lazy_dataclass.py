@@ -93,7 +93,24 @@ def _classes(make: Any) -> dict[str, Any]:
 
         name: str
 
-    made = (Named, Placed, One, Nothing, Changing, Mixed, Derived, Spoken, Ordered, Single)
+    @make(frozen=True, slots=True)
+    class Hashed:
+        """A value of which one part makes the hash."""
+
+        name: str
+        size: int = field(default=3, hash=False)
+        colour: str = field(default="red", compare=False, hash=True)
+
+    @make(frozen=True, slots=True)
+    class Stated:
+        """A value that says itself what of it is kept."""
+
+        name: str
+
+        def __getstate__(self) -> list[str]:
+            return [self.name.upper()]
+
+    made = (Named, Placed, One, Nothing, Changing, Mixed, Derived, Spoken, Ordered, Single, Hashed, Stated)
     return {each.__name__: each for each in made}
 
 
@@ -120,6 +137,8 @@ _CALLS: tuple[tuple[str, tuple[Any, ...], dict[str, Any]], ...] = (
     ("Spoken", ("a",), {}),
     ("Ordered", ("a",), {}),
     ("Single", ("a",), {}),
+    ("Hashed", ("a", 4, "blue"), {}),
+    ("Stated", ("a",), {}),
 )
 
 
@@ -171,6 +190,20 @@ def test_no_frozen_value_can_be_changed_or_given_an_attribute(at: str) -> None:
         del value.name
     with pytest.raises((FrozenInstanceError, AttributeError, TypeError)):
         value.new = 1
+
+
+@pytest.mark.parametrize("at", ["lazy", "standard"])
+def test_what_makes_the_hash_is_what_the_fields_say(at: str) -> None:
+    make = _CLASSES[at]["Hashed"]
+    assert hash(make("a", 4)) == hash(make("a", 5))
+    assert hash(make("a", 4, "blue")) != hash(make("a", 4))
+
+
+@pytest.mark.parametrize("at", ["lazy", "standard"])
+@pytest.mark.parametrize(("above", "frozen"), [("Placed", False), ("Changing", True)])
+def test_nothing_is_frozen_by_half(at: str, above: str, *, frozen: bool) -> None:
+    with pytest.raises(TypeError):
+        _MAKERS[at](frozen=frozen, slots=True)(type("Below", (_CLASSES[at][above],), {}))
 
 
 @lazy_dataclass.dataclass(frozen=True, slots=True, kw_only=True)
