@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 from pyVmomi import vim, vmodl
 
+from vsphere_ml.vsphere.connection import soap, tree_reader
 from vsphere_ml.vsphere.connection.soap import Stub, UnexpectedAnswerError
 
 PAGE = """<?xml version="1.0" encoding="UTF-8"?>
@@ -103,3 +104,17 @@ def test_entities_that_the_server_declares_are_not_expanded(stub: Stub) -> None:
     with pytest.raises(UnexpectedAnswerError):
         ask(stub)
     assert names(ask(stub)) == ["a & b&many;"]
+
+
+@pytest.mark.parametrize("largest", [0, 300, 1 << 20])
+@pytest.mark.parametrize("piece", [1, 64, 1 << 20])
+def test_no_byte_is_missing_of_an_answer_that_is_too_large_for_a_tree(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch, largest: int, piece: int
+) -> None:
+    monkeypatch.setattr(soap, "_PIECE", piece)
+    for module in (soap, tree_reader):
+        monkeypatch.setattr(module, "LARGEST", largest)
+    Connection.answers += [PAGE.format(name="esx-1"), PAGE.format(name="esx-2")[:-40]]
+    assert names(ask(stub)) == ["esx-1"]
+    with pytest.raises(UnexpectedAnswerError):
+        ask(stub)

@@ -48,7 +48,7 @@ def impact_on_hosts(hosts: Sequence[HostPlan], parallel: int, timeouts: StepTime
 
 
 def downtime(plan: Plan) -> list[DowntimeData]:
-    """Return the VMs that a plan stops and starts again, those of its hosts first."""
+    """Return the VMs that a plan stops and starts again, those of its hosts first; by the default limits, in one go."""
     return [{"vm": vm, "off_seconds": seconds} for vm, seconds in _seconds_off(plan, 0, LIMITS).items()]
 
 
