@@ -12,7 +12,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree as ET
 
-from pyVmomi import SoapAdapter, VmomiSupport
+from pyVmomi import SoapAdapter
 
 from vsphere_ml.vsphere.connection.required import blank_object, source_of
 from vsphere_ml.vsphere.connection.value_reader import UNDECIDED, ValueReader, find_place, reader_of
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from vsphere_ml.vsphere.connection.value_reader import ValuePlace
 
 _soap: Any = SoapAdapter
-_types: Any = VmomiSupport
 LARGEST = 8 << 20  # bytes; a tree takes about six times as many
 _XSI_TYPE, _TYPE = "{" + _soap.XMLNS_XSI + "}type", "type"
 _ENVELOPE = [f"{{{_soap.XMLNS_SOAPENV}}}Envelope", f"{{{_soap.XMLNS_SOAPENV}}}Body"]
