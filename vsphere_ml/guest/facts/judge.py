@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.diagnostics import Severity
 from vsphere_ml.core.model.guest import CommandAnswer
-from vsphere_ml.core.order import count
+from vsphere_ml.core.order import count, fold_names
 from vsphere_ml.core.tools import nvidia_smi
 from vsphere_ml.core.units import parse_integer
 from vsphere_ml.guest.steps.gpu import driver
@@ -182,7 +182,7 @@ def time(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
 def mesh(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
     reached = {line.rpartition(" reached")[0] for line in answer.text.splitlines()}
     lost = [peer.name for peer in facts.peers if peer.name not in reached]
-    return _when(not lost, f"{count(len(facts.peers), 'node')} reached", f"not reached: {', '.join(lost)}")
+    return _when(not lost, f"{count(len(facts.peers), 'node')} reached", f"not reached: {', '.join(fold_names(lost))}")
 
 
 def dataset(answer: CommandAnswer, _facts: GuestFacts, *, dataset: Dataset) -> Judgement:
