@@ -70,6 +70,14 @@ def test_an_answer_that_the_site_does_not_have_writes_nothing(
     assert not (shell.folder / NEW).exists()
 
 
+def test_who_wants_more_nodes_than_fit_is_sent_to_no_file_that_is_not_there(
+    lab: Callable[..., Lab], shell: Shell
+) -> None:
+    lab()
+    refused = shell.here("init", NEW, "--lab", "default", "--yes", "--nodes", "9", "-o", "json")
+    assert "--nodes 8" in refused.document["errors"][0]["hint"]
+
+
 def test_hosts_that_are_not_ready_are_said_before_a_file_is_written(lab: Callable[..., Lab], shell: Shell) -> None:
     lab("unready-8.0u3", text=UNUSED)
     refused = shell.here("init", NEW, "--lab", "default", "--yes", "-o", "json")

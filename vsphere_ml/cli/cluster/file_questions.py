@@ -180,6 +180,6 @@ def _checked_number(typed: str, most: int) -> int:
             f"`{typed}` is no number of nodes from 1 to {most}",
             code="usage",
             target="--nodes",
-            hint="`vsml capacity` says what prevents one more",
+            hint=f"give --nodes {most}; once the file is written, `vsml capacity` says what prevents one more",
         )
     return int(typed)

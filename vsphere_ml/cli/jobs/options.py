@@ -29,13 +29,10 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.kubernetes.user_job import PodJobs
     from vsphere_ml.ssh.guests import SshGuests
 
-RunId = Annotated[
-    str,
-    typer.Argument(
-        metavar="JOB",
-        help="The job, as `vsml job list` has it, or the end of it; default: latest.",
-        autocompletion=completion.jobs,
-    ),
+_NAMED = "The job, as `vsml job list` has it, or the end of it; default:"
+RunId = Annotated[str, typer.Argument(metavar="JOB", help=f"{_NAMED} latest.", autocompletion=completion.jobs)]
+RunningId = Annotated[
+    str, typer.Argument(metavar="JOB", help=f"{_NAMED} the one that runs.", autocompletion=completion.jobs)
 ]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vsphere_ml.cli.jobs.options import PlaceOptions, RunId, find_jobs, known_jobs, open_jobs
+from vsphere_ml.cli.jobs.options import PlaceOptions, RunningId, find_jobs, known_jobs, open_jobs
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @command
 def stop(
     terminal: Terminal,
-    job: RunId = "",
+    job: RunningId = "",
     *,
     delete: Annotated[bool, typer.Option("--delete", help="Delete its files on all nodes, too.")] = False,
     file: ClusterFileOption = DEFAULT_FILE,
@@ -26,7 +26,7 @@ def stop(
 ) -> Answer["StoppedJobData"]:
     """Stop a job: end all its processes on all its nodes, after ten seconds by force, and no process of another job.
 
-    Which one need not be said where one job runs. One that has ended is only cleaned up.
+    Which one need not be said where one job runs. One that has ended is named, and only cleaned up.
 
     Example: `vsml job stop`, or `vsml job stop train-0a1b2c --delete`
     """

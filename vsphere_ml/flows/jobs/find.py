@@ -140,6 +140,15 @@ def _not_found(found: JobList, run_id: str, *, running: bool) -> NotPossible:
         f"{found.cluster}: there is {what}{where}",
         code="job.not-found",
         target=found.cluster,
-        hint=CommandLine(f"vsml job list {found.given.of_job}".rstrip()),
+        hint=_hint_of_ended(found) if running and not run_id and found.jobs else _hint_of_list(found),
         details=fold_errors(found.errors),
     )
+
+
+def _hint_of_list(found: JobList) -> str:
+    return CommandLine(f"vsml job list {found.given.of_job}".rstrip())
+
+
+def _hint_of_ended(found: JobList) -> str:
+    delete = f"vsml job stop {found.given.of_job}{found.jobs[0].record.run_id} --delete"
+    return f"`{_hint_of_list(found)}` has those that ended; `{delete}` deletes the files of the latest"

@@ -13,7 +13,7 @@ import pytest
 
 from tests.unit.bench.jobs import HYDRA, OPEN_MPI_4, OPEN_MPI_5, job
 from vsphere_ml.bench.launch.launchers import LAUNCHERS, check_variables, find_launcher, launch
-from vsphere_ml.bench.model.job import RunIn
+from vsphere_ml.bench.model.job import USER_MARK, RunIn
 from vsphere_ml.bench.model.launcher_names import LauncherName
 from vsphere_ml.bench.workloads import by_ssh, rank
 from vsphere_ml.core.errors import ConfigError, NotPossible
@@ -123,6 +123,14 @@ def test_mpi_that_is_not_there_is_named() -> None:
     with pytest.raises(NotPossible) as refused:
         launch(job(launcher="mpirun", backend="mpi"))
     assert (refused.value.code, refused.value.target) == ("bench.no-mpi", "node-1")
+    assert "--backend gloo" in refused.value.hint
+
+
+def test_a_job_without_mpi_is_sent_to_no_option_that_jobs_do_not_have() -> None:
+    with pytest.raises(NotPossible) as refused:
+        launch(replace(job(launcher="mpirun", backend="mpi"), mark=USER_MARK))
+    assert refused.value.code == "bench.no-mpi"
+    assert "--backend" not in refused.value.hint
 
 
 @pytest.mark.parametrize(

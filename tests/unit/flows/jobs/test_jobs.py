@@ -19,6 +19,7 @@ from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.model.user_job import FoundJob, JobState
 from vsphere_ml.bench.probe.survey import Surveyed
 from vsphere_ml.core.errors import ConfigError, GuestError, NotPossible, VsmlError
+from vsphere_ml.core.hints import CommandLine, hint_parts
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.flows.guests.command import KnownPlaces
@@ -125,6 +126,15 @@ def test_other_commands_of_a_job_are_hinted_at_with_file_and_place() -> None:
     with pytest.raises(NotPossible) as refused:
         choose_job(replace(JOBS, given=GIVEN), "train-dd")
     assert refused.value.hint.endswith(f"list {GIVEN.of_job.rstrip()}")
+
+
+def test_who_stops_no_job_that_runs_is_told_how_to_delete_the_latest_that_ended() -> None:
+    ended = replace(JOBS, jobs=(found("train-cc", JobState.ENDED, 0), found("train-aa", JobState.LOST)), given=GIVEN)
+    with pytest.raises(NotPossible) as refused:
+        choose_job(ended, "", running=True)
+    listed, deletes = (part for part in hint_parts(refused.value.hint) if isinstance(part, CommandLine))
+    assert listed.endswith(f"list {GIVEN.of_job.rstrip()}")
+    assert deletes.endswith(f"stop {GIVEN.of_job}train-cc --delete")
 
 
 def test_a_record_that_cannot_be_read_is_looked_at_with_the_file() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch.launchers import horovodrun, mpich, mpijob, openmpi, ssh, torchrun
 from vsphere_ml.bench.launch.launchers.launcher import environment, files
+from vsphere_ml.bench.model.job import MARK
 from vsphere_ml.bench.model.launcher_names import Backend
 from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.lazy_dataclass import dataclass
@@ -82,11 +83,12 @@ def _find(job: Job) -> Launcher:
 
 
 def _no_mpi(job: Job) -> NotPossible:
+    fixed = job.mark != MARK or job.configuration.backend == Backend.NCCL  # `vsml job` has no --backend
     return NotPossible(
         f"the job wants MPI, and {job.nodes[0].name} has no mpirun",
         code="bench.no-mpi",
         target=job.nodes[0].name,
-        hint=_NAME_MPI if job.configuration.backend == Backend.NCCL else f"{_NAME_MPI}; or --backend gloo",
+        hint=_NAME_MPI if fixed else f"{_NAME_MPI}; or --backend gloo",
     )
 
 
