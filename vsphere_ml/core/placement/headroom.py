@@ -42,6 +42,7 @@ class Headroom:
 
     like: tuple[str, ...]  # the file's nodes that ask for this
     more: int  # how many more fit; at least so many when not `exact`
+    unbound: int  # of those, how many would be without NUMA affinity
     apart: int  # hosts that have no node of the cluster and can take one: so many fit with a host each
     exact: bool  # whether it is proven that not one more fits
     hosts: Mapping[str, int]  # how many of them each host would get
@@ -75,10 +76,12 @@ def _headroom(spec: ClusterSpec, inventory: Inventory, like: Sequence[NodeSpec])
         more += 1
         result, table = _place(spec, inventory, like[0], more + 1)
     _, table = _place(spec, inventory, like[0], more)
-    placed = Counter(table.taken[_extra(like[0], number).name][0].host.name for number in range(more))
+    extras = [table.taken[_extra(like[0], number).name] for number in range(more)]
+    placed = Counter(capacity.host.name for capacity, _ in extras)
     return Headroom(
         like=tuple(node.name for node in like),
         more=more,
+        unbound=sum(option.numa_node is None for _, option in extras),
         apart=_count_apart(spec, inventory, like[0]),
         exact=result is SearchResult.NONE,
         hosts=dict(sorted(placed.items(), key=lambda item: natural_key(item[0]))),

@@ -123,6 +123,7 @@ SCREENS: dict[str, Callable[[], RenderableType]] = {
     **LAB,
     **SITE,
     "capacity": lambda: capacity.text(SPEC, headroom(SPEC, FREE)),
+    "capacity-beside-nodes": lambda: capacity.text(SPEC, headroom(SPEC, provisioned(SPEC, FREE))),
     "check": lambda: nodes.text(SPEC),
     "destroy": lambda: plan.text(plan_destroy(SPEC, standing())),
     "enable-ats --check": lambda: ats_text.report(existing(3).run(dry_run=True), read_only=True, lab=False),

@@ -39,6 +39,15 @@ def test_so_many_more_fit_and_not_one_more(there: bool) -> None:  # noqa: FBT001
         solve(extended(spec, found.more + 1), site)
 
 
+def test_who_would_be_without_numa_affinity_is_counted() -> None:
+    spec = cluster(2)
+    (fresh,), (grown,) = headroom(spec, quad_8u3()), headroom(spec, provisioned(spec, quad_8u3()))
+    assert fresh.unbound == 0
+    assert grown.more - grown.unbound <= fresh.more < grown.more
+    again = solve(extended(spec, grown.more), provisioned(spec, quad_8u3()))
+    assert sum(each.numa_node is None for each in again.placements) == grown.unbound
+
+
 def test_hosts_without_a_node_can_take_one_each() -> None:
     (found,) = headroom(cluster(1), quad_8u3(hosts=4))
     assert found.apart == 3

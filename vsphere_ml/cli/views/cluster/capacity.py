@@ -28,10 +28,14 @@ class _HostCapacity(TypedDict):
 
 
 class _Capacity(TypedDict):
-    """How many more nodes like these fit, at least so many when not `exact`; `apart`: on hosts of their own."""
+    """How many more nodes like these fit, at least so many when not `exact`; `apart`: on hosts of their own.
+
+    `unbound` of them would be without NUMA affinity.
+    """
 
     like: tuple[str, ...]
     more: int
+    unbound: int
     apart: int
     exact: bool
     hosts: list[_HostCapacity]
@@ -60,6 +64,7 @@ def _fields(each: Headroom) -> _Capacity:
     return {
         "like": each.like,
         "more": each.more,
+        "unbound": each.unbound,
         "apart": each.apart,
         "exact": each.exact,
         "hosts": [{"host": host, "more": number} for host, number in each.hosts.items()],
@@ -71,6 +76,8 @@ def _parts(spec: ClusterSpec, found: Sequence[Headroom]) -> Iterator[RenderableT
     yield line(f"beside the {count(len(spec.nodes), 'node')} of {spec.name}, running or not")
     yield table(TITLES, (_row(each) for each in found))
     for each in found:
+        if each.unbound:
+            yield line(_count_unbound(each))
         if each.obstacles:
             like = ", ".join(fold_names(each.like))
             yield line((f"what prevents one more like {like}", "bold"))
@@ -79,6 +86,11 @@ def _parts(spec: ClusterSpec, found: Sequence[Headroom]) -> Iterator[RenderableT
             yield from (line("     ", f"{names}: {', '.join(held)}") for names, held in fold_hosts(why.held.items()))
         for hint in dict.fromkeys(why.hint for why in each.obstacles if why.hint):
             yield hint_line(hint, "   ")
+
+
+def _count_unbound(each: Headroom) -> str:
+    like = ", ".join(fold_names(each.like))
+    return f"{each.unbound} of the {each.more} more like {like} would be without NUMA affinity"
 
 
 def _row(each: Headroom) -> tuple[str, ...]:
