@@ -61,7 +61,7 @@ def ansible(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, offline: Of
     listed = guests(spec, seen, of_guests := guest_wiring.guests(spec, site_wiring.SystemClock()))
     for guest in listed:
         if guest.address is None:
-            terminal.say(f"{guest.name} has no address yet, and is left out")
+            terminal.say(f"{guest.name} has no known address, and is left out")
     text = mark_lab(spec, inventory(spec.name, listed, of_guests.login()))
     left = [guest.name for guest in listed if guest.address is None]
     return Answer(text=VerbatimText(text), data={"inventory": text, "skipped": left})
@@ -124,7 +124,7 @@ def prometheus(
     nodes = scraped_nodes(spec, seen, guest_wiring.last_places(spec))
     left = [node.name for node in nodes if node.address is None]
     for name in left:
-        terminal.say(f"{name} has no address yet, and is left out")
+        terminal.say(f"{name} has no known address, and is left out")
     groups = target_groups(spec.name, nodes, jobs, spec.vcenter.lab)
     return Answer(text=VerbatimText(file_sd(groups)), data={"groups": groups, "skipped": left})
 

@@ -55,7 +55,7 @@ def _lines(cluster: str, guests: Sequence[InventoryGuest], login: Login) -> Iter
     yield "# Made by `vsml export ansible`. Addresses are as they were then."
     for guest in guests:
         if guest.address is None:
-            yield f"# {guest.name} has no address yet, and is left out."
+            yield f"# {guest.name} has no known address, and is left out."
     there = [guest for guest in guests if guest.address is not None]
     yield from ("all:", "  children:", f"    {group_name(cluster)}:", "      hosts:" if there else "      hosts: {}")
     for guest in there:
