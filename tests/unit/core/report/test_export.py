@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LOGIN = Login(user="ubuntu", port=2222, key_file="/home/me/key", arguments="-F none -o StrictHostKeyChecking=yes")
 EXPECTED = """\
 # Made by `vsml export ansible`. Addresses are as they were then.
-# node-2 has no address yet, and is left out.
+# node-2 has no known address, and is left out.
 all:
   children:
     train_1:
