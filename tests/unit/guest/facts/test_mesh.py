@@ -30,7 +30,7 @@ for word; do node=$name name=$word; done
 echo "$node" >>"$SEEN/order"
 mkdir "$SEEN/$$.now"
 ls -d "$SEEN"/*.now | wc -l >>"$SEEN/at-once"
-sleep 0.1
+sleep 0.3
 rmdir "$SEEN/$$.now"
 [ "$node" != node-7 ]
 """
