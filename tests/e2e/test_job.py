@@ -156,6 +156,8 @@ def test_one_of_two_jobs_is_stopped_and_a_benchmark_leaves_the_other_alone(clust
 
 def test_a_job_is_stopped_on_a_node_that_left_the_file(cluster: Cluster) -> None:
     run_id = data(job(cluster, "run", "--detach", "-o", "json", "--", "sleep 900"))["run_id"]
+    on_each = f"grep -lzsqx VSML_JOB_RUN={run_id} /proc/[0-9]*/environ"
+    until(lambda: launched.everywhere(cluster, on_each).status == 0, "the job has not begun on each node")
     written = (cluster.shell.folder / "cluster.toml").read_text()
     (cluster.shell.folder / "smaller.toml").write_text(written.replace("node-[1-2]", "node-1"))
     stopped = data(job(cluster, "stop", "-f", "smaller.toml", run_id, "-o", "json"))
